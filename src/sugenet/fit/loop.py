@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from io import BytesIO
-from math import cos, pi
+from math import cos, fsum, pi
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,8 @@ __all__ = [
     "Samples",
     "accuracy_under_attack",
     "generator_of",
+    "is_patience_over",
+    "rank",
     "read_checkpoint",
     "run",
     "run_mark",
@@ -68,7 +70,7 @@ def run_mark(description: dict[str, Any], *arrays: npt.NDArray[Any]) -> str:
     digest = hashlib.sha256(json.dumps(description, sort_keys=True).encode())
     for array in arrays:
         digest.update(f"{array.shape} {array.dtype}".encode())
-        digest.update(np.ascontiguousarray(array).tobytes())
+        digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
 
 
@@ -154,13 +156,15 @@ _PRUNING_ENDS = 0.5  # share of the epochs in which sparsity grows to its goal; 
 class Samples:
     """Encoded samples and their class indices; `top` is the largest level, 1 for bits.
 
-    Robust training requires the `distances` of `Perturbation`.
+    Robust training requires the `distances` of `Perturbation`. The `weights` are positive; None for equal
+    weights.
     """
 
     inputs: npt.NDArray[Any]
     y: npt.NDArray[np.int64]
     top: int = 1
     distances: npt.NDArray[Any] | None = None
+    weights: npt.NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.y)
@@ -173,6 +177,7 @@ class Samples:
         labels: npt.NDArray[np.int64],
         levels: bool,
         perturbation: Perturbation | None,
+        weights: npt.NDArray[np.float64] | None = None,
     ) -> Samples:
         """Encode raw samples as bits, or as levels in the smallest type that holds them."""
         if len(X) != len(labels):
@@ -188,12 +193,24 @@ class Samples:
             parts.append(read(rows).astype(kind))
             if perturbation is not None:
                 distances.append(perturbation.distances(parts[-1], rows))
-        return cls(np.concatenate(parts), labels, top, np.concatenate(distances) if distances else None)
+        around = np.concatenate(distances) if distances else None
+        return cls(np.concatenate(parts), labels, top, around, weights)
 
     @property
     def arrays(self) -> list[npt.NDArray[Any]]:
         """Return all arrays that determine a run."""
-        return [part for part in (self.inputs, self.y, self.distances) if part is not None]
+        return [part for part in (self.inputs, self.y, self.distances, self.weights) if part is not None]
+
+    def share(self, right: npt.NDArray[np.bool_], rows: Any = slice(None)) -> float:
+        """Return the share of some samples (default: all) that are right, by weight.
+
+        Sums are rounded once, so their order does not matter, and an integer weight counts like as many
+        samples.
+        """
+        if self.weights is None:
+            return int(right.sum()) / len(right)
+        weights = self.weights[rows]
+        return fsum(weights[right]) / fsum(weights)
 
     def surrounded(self, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Return some samples and their distances."""
@@ -260,11 +277,11 @@ def run(
             history, best, best_epoch = list(saved.history), saved.best, saved.best_epoch
     begun = len(history)
     try:
-        while len(history) < settings.epochs and not _is_patience_over(history, best_epoch, settings):
+        while len(history) < settings.epochs and not is_patience_over(history, best_epoch, settings):
             epoch = _one_epoch(module, optimizer, training, validation, settings, adversary, len(history) + 1)
             history.append(epoch)
             # if equal, the later one
-            if best_epoch == 0 or _rank(epoch, settings) >= _rank(history[best_epoch - 1], settings):
+            if best_epoch == 0 or rank(epoch, settings) >= rank(history[best_epoch - 1], settings):
                 best, best_epoch = module.state(), epoch.number
             if checkpoint is not None:
                 write_checkpoint(
@@ -286,7 +303,7 @@ def run(
     return Course(tuple(history), best_epoch, interrupted)
 
 
-def _rank(epoch: Epoch, settings: Settings) -> tuple[bool, float]:
+def rank(epoch: Epoch, settings: Settings) -> tuple[bool, float]:
     """Return the sort key of an epoch.
 
     Epochs that have reached the requested sparsity and radius come first, then validation accuracy decides,
@@ -316,12 +333,13 @@ def _sparsity(number: int, settings: Settings) -> float:
     )
 
 
-def _is_patience_over(history: list[Epoch], best_epoch: int, settings: Settings) -> bool:
+def is_patience_over(history: list[Epoch], best_epoch: int, settings: Settings) -> bool:
+    """Return whether validation accuracy has not risen for as many epochs as the settings allow."""
     if settings.patience is None or not history or history[-1].validation is None:
         return False
-    best = _rank(history[best_epoch - 1], settings)
+    best = rank(history[best_epoch - 1], settings)
     # no change is not a rise
-    risen = next(epoch.number for epoch in history if _rank(epoch, settings) == best)
+    risen = next(epoch.number for epoch in history if rank(epoch, settings) == best)
     return best[0] and len(history) - risen >= settings.patience
 
 
@@ -346,12 +364,18 @@ def _one_epoch(
     batches = [order[start : start + settings.batch] for start in range(0, len(order), settings.batch)]
     if len(batches[-1]) < 2 and len(batches) > 1:  # batch norm requires two samples
         batches.pop()
-    total, right, seen = 0.0, 0, 0
+    total, right, seen = 0.0, [], np.concatenate(batches)
+    mean = 1.0 if training.weights is None else float(training.weights.mean())
     for step, rows in enumerate(batches):
         past = (number - 1 + step / len(batches)) / settings.epochs
         for group in optimizer.param_groups:
             group["lr"] = settings.rate * (1 + cos(pi * past)) / 2
         inputs, y = tensor_of(training.inputs[rows]), torch.from_numpy(training.y[rows])
+        weights = (
+            None
+            if training.weights is None
+            else torch.from_numpy((training.weights[rows] / mean).astype(np.float32))
+        )
         share, limits = _growth(past), None
         if adversary is not None:
             limits = adversary.limits(*training.surrounded(rows), share)
@@ -359,14 +383,12 @@ def _one_epoch(
         inputs = _disturbed(inputs, settings.noise, training, generator)
         if limits is None or not settings.bound_share:
             logits = module.learn_from(inputs)
-            loss = cross_entropy(logits, y, label_smoothing=settings.smoothing)
+            loss = _loss(logits, y, weights, settings)
         else:
             some = -(-len(y) // _ONE_OF)  # bounds cost as much as everything else
             low, high = limits.low[:some], limits.high[:some]
             logits, worst = module.learn_between(inputs, low, high, limits.budget, y[:some])
-            moved, bounded = (
-                cross_entropy(of, y[: len(of)], label_smoothing=settings.smoothing) for of in (logits, worst)
-            )
+            moved, bounded = (_loss(of, y, weights, settings) for of in (logits, worst))
             loss = torch.lerp(moved, bounded, settings.bound_share * share)
         if settings.tau_decay:
             loss = loss + settings.tau_decay * module.bound_excess(settings.tau_goal, training.top)
@@ -377,10 +399,11 @@ def _one_epoch(
         optimizer.step()
         module.clip()
         total += float(loss.detach()) * len(rows)
-        right += int((logits.argmax(dim=1) == y).sum())
-        seen += len(rows)
+        right.append((logits.argmax(dim=1) == y).numpy())
     held_out = None if validation is None else _accuracy(module, validation)
-    learned = Epoch(number, settings.epochs, total / seen, right / seen, held_out)
+    learned = Epoch(
+        number, settings.epochs, total / len(seen), training.share(np.concatenate(right), seen), held_out
+    )
     if adversary is None:
         return learned
     share = _growth(number / settings.epochs)
@@ -392,21 +415,31 @@ def _one_epoch(
     return replace(learned, attacked=attacked, radius=adversary.perturbation.grown(share))
 
 
+def _loss(logits: Tensor, y: Tensor, weights: Tensor | None, settings: Settings) -> Tensor:
+    """Return the mean loss of the first samples, as many as there are logits; weights have mean 1."""
+    of = y[: len(logits)]
+    if weights is None:
+        return cross_entropy(logits, of, label_smoothing=settings.smoothing)
+    each = cross_entropy(logits, of, label_smoothing=settings.smoothing, reduction="none")
+    return (weights[: len(logits)] * each).mean()
+
+
 def accuracy_under_attack(
     adversary: Adversary, module: LevelModule, samples: Samples, share: float, generator: Generator
 ) -> float:
-    """Return the share of samples that stay right under an attack at a share of the radius; it is not a
-    proof.
+    """Return the share of samples, by weight, that stay right under an attack at a share of the radius.
+
+    It is not a proof.
     """
-    right = 0
+    right = []
     for start in range(0, len(samples), _CHUNK):
         rows = np.arange(start, min(start + _CHUNK, len(samples)))
         inputs, y = tensor_of(samples.inputs[rows]), torch.from_numpy(samples.y[rows])
         limits = adversary.limits(*samples.surrounded(rows), share)
         moved = adversary.attack(module, inputs, y, limits, _STEPS_JUDGED, generator)
         before, after = (module.evaluate(of).logits.argmax(dim=1) == y for of in (inputs, moved))
-        right += int((before & after).sum())
-    return right / len(samples)
+        right.append((before & after).numpy())
+    return samples.share(np.concatenate(right))
 
 
 def _disturbed(inputs: Tensor, noise: float, training: Samples, generator: Generator) -> Tensor:
@@ -417,8 +450,8 @@ def _disturbed(inputs: Tensor, noise: float, training: Samples, generator: Gener
 
 
 def _accuracy(module: LevelModule, samples: Samples) -> float:
-    right = 0
+    right = []
     for start in range(0, len(samples), _CHUNK):
         logits = module.evaluate(tensor_of(samples.inputs[start : start + _CHUNK])).logits.numpy()
-        right += int((np.argmax(logits, axis=1) == samples.y[start : start + _CHUNK]).sum())
-    return right / len(samples)
+        right.append(np.argmax(logits, axis=1) == samples.y[start : start + _CHUNK])
+    return samples.share(np.concatenate(right))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -112,7 +112,7 @@ def _samples_and_classes(X: Any, y: Any, target: str | None) -> tuple[Any, Any]:
 def train(
     X: Any,
     y: Any = None,
-    hidden: Sequence[int] = (64, 32),
+    hidden: Sequence[int] | None = None,
     *,
     target: str | None = None,
     settings: Settings = _DEFAULTS,
@@ -133,8 +133,8 @@ def train(
         Samples, one row each. With `target`, a data frame that also has the classes.
     y : array, default: None
         Class of each sample. Classes are numbered in sorted order, unless `classes` names them.
-    hidden : sequence of int, default: (64, 32)
-        Sizes of the hidden layers.
+    hidden : sequence of int, default: None
+        Sizes of the hidden layers. None: (64, 32), or one layer of the size that ``Settings(depth=...)`` grows.
     target : str, default: None
         Column of `X` that holds the classes, in place of `y`.
     settings : Settings
@@ -187,12 +187,14 @@ def train(
     """
     require_torch()
     X, y = _samples_and_classes(X, y, target)
-    from sugenet.fit import folding, loop
+    from sugenet.fit import folding, growing, loop
     from sugenet.fit.adversary import Adversary, Perturbation
     from sugenet.fit.module import LevelModule
 
     sizes = _sizes(hidden, settings)
     path = _writable(checkpoint)
+    if path is not None and settings.depth is not None:
+        raise SugenetError(f"checkpoint={path.name} is for training by gradient descent, which depth= replaces.")
     array, coder = _rows_and_encoder(X, encoder, names)
     labels, kinds = _labels(y, classes)
     if array.ndim != 2 or len(array) != len(labels):
@@ -221,17 +223,23 @@ def train(
     about = {"settings": settings.decisive(), "hidden": sizes, "classes": len(kinds), "top": training.top}
     mark = loop.run_mark(about, *training.arrays, *(() if held_out is None else held_out.arrays))
     with loop.threads(settings.threads):
-        module = LevelModule.start(
-            (training.inputs.shape[1], *sizes, len(kinds)),
-            loop.generator_of(settings.seed, 0),
-            top=training.top if levels else 1,
-            levels=settings.levels,
-            weight_bits=settings.weight_bits,
-            seen=seen,
-        )
-        if adversary is not None:
-            module.unit /= _CALM
-        outcome = loop.run(module, training, held_out, settings, mark, progress, path, adversary)
+        if settings.depth is None:
+            module = LevelModule.start(
+                (training.inputs.shape[1], *sizes, len(kinds)),
+                loop.generator_of(settings.seed, 0),
+                top=training.top if levels else 1,
+                levels=settings.levels,
+                weight_bits=settings.weight_bits,
+                seen=seen,
+            )
+            if adversary is not None:
+                module.unit /= _CALM
+            outcome = loop.run(module, training, held_out, settings, mark, progress, path, adversary)
+        else:
+            leaves, outcome = growing.grow(training, held_out, len(kinds), settings, progress)
+            module, coder, read = growing.planted(leaves, coder)
+            training = replace(training, inputs=training.inputs[:, read])
+            held_out = None if held_out is None else replace(held_out, inputs=held_out.inputs[:, read])
         network = folding.network_of(module, coder, kinds, notes)
         comparison = folding.compare(network, module, array)
         comparison.check()
@@ -286,7 +294,11 @@ def _rows_and_encoder(
     return encoder.rows(X), encoder
 
 
-def _sizes(hidden: Sequence[int], settings: Settings) -> tuple[int, ...]:
+def _sizes(hidden: Sequence[int] | None, settings: Settings) -> tuple[int, ...]:
+    if hidden is None:
+        return (64, 32) if settings.depth is None else ()
+    if settings.depth is not None:
+        raise SugenetError(f"hidden={hidden!r} and depth={settings.depth} exclude each other. Leave one out.")
     if not isinstance(hidden, Iterable):
         raise SugenetError(
             f"hidden={hidden!r} must be a list of integers. For one layer write ({hidden!r},)."
