@@ -1,8 +1,7 @@
 """Growing a hidden layer by boosting: every epoch adds a decision tree, whose leaves become neurons.
 
 A leaf holds if all literals on its path hold, so its neuron has these weights, -1 or +1, and needs all of
-them. The head adds the values of the leaves, rounded to 8 bits. Trees read the same bits as a network, and one
-tree serves all classes.
+them. The head adds the values of the leaves, rounded to 8 bits. One tree serves all classes.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from sugenet.errors import SugenetError
+from sugenet.errors import EncodingError
 from sugenet.fit.encoding import reads_levels
 from sugenet.fit.loop import Course, Samples, is_patience_over, rank
 from sugenet.fit.module import LevelModule
@@ -27,6 +26,7 @@ __all__ = ["grow", "planted"]
 _STEP = 0.2  # share of the Newton step that a tree takes
 _RIDGE = 1.0  # added to the curvature of a leaf
 _SMALLEST = 5  # samples in a leaf
+_MOST = 1 << 14  # samples that one tree learns from; it draws them anew
 _HEAD_BITS = 8
 _TINY = 1e-9  # keeps logarithms finite, and asks for a gain above rounding errors
 
@@ -48,7 +48,7 @@ def grow(
 
     Raises
     ------
-    SugenetError
+    EncodingError
         If no bit divides the samples into parts that are large enough.
     """
     assert settings.depth is not None
@@ -61,18 +61,24 @@ def grow(
     trees: list[list[tuple[Path, _Floats]]] = [[((), prior)]]
     history: list[Epoch] = []
     best_epoch, interrupted = 0, False
-    inputs = training.inputs.astype(np.float32)
+    rng = np.random.default_rng([settings.seed, 5])
     try:
         while len(history) < settings.epochs and not is_patience_over(history, best_epoch, settings):
             chances = _softmax(scores[0])
-            tree = _tree(inputs, weights * (chances - target), weights * chances * (1 - chances), settings.depth)
+            some = np.arange(len(training))
+            if len(some) > _MOST:
+                some = np.sort(rng.choice(len(some), _MOST, replace=False))
+            slopes, curves = weights * (chances - target), weights * chances * (1 - chances)
+            tree = _tree(training.inputs[some].astype(np.float32), slopes[some], curves[some], settings.depth)
             if not tree[0][0]:
                 break
             for part, sums in zip(parts, scores, strict=True):
                 for path, value in tree:
                     sums[_holds(part.inputs, path)] += value
             loss = -np.log(_softmax(scores[0])[np.arange(len(training)), training.y] + _TINY)
-            shares = [part.share(sums.argmax(axis=1) == part.y) for part, sums in zip(parts, scores, strict=True)]
+            shares = [
+                part.share(sums.argmax(axis=1) == part.y) for part, sums in zip(parts, scores, strict=True)
+            ]
             epoch = Epoch(
                 len(history) + 1, settings.epochs, float(np.average(loss, weights=weights[:, 0])), shares[0],
                 None if validation is None else shares[1],
@@ -88,9 +94,9 @@ def grow(
             raise
         interrupted = True
     if not best_epoch:
-        raise SugenetError(
-            f"depth={settings.depth} finds no tree: no feature divides the {len(training)} samples into parts "
-            f"of at least {_SMALLEST} that differ. Leave depth out, or give more samples."
+        raise EncodingError(
+            f"depth={settings.depth} finds no tree: no feature divides the {len(training)} samples into "
+            f"parts of at least {_SMALLEST} that differ. Leave depth out, or give more samples."
         )
     leaves: dict[Path, _Floats] = {}
     for tree in trees[: best_epoch + 1]:
@@ -121,7 +127,9 @@ def _tree(inputs: _Floats, slopes: _Floats, curves: _Floats, depth: int) -> list
         if len(path) < depth and len(rows) >= 2 * _SMALLEST:
             there = inputs[rows]
             slope_on, curve_on, count = there.T @ slopes[rows], there.T @ curves[rows], there.sum(axis=0)
-            gains = _gain(slope_on, curve_on) + _gain(slope - slope_on, curve - curve_on) - _gain(slope, curve)
+            gains = (
+                _gain(slope_on, curve_on) + _gain(slope - slope_on, curve - curve_on) - _gain(slope, curve)
+            )
             gains[(count < _SMALLEST) | (len(rows) - count < _SMALLEST)] = 0
             bit = int(gains.argmax())
             if gains[bit] > _TINY * len(inputs):
@@ -142,7 +150,7 @@ def _gain(slope: _Floats, curve: _Floats) -> _Floats:
 def planted(
     leaves: dict[Path, _Floats], encoder: Encoder
 ) -> tuple[LevelModule, Encoder, npt.NDArray[np.intp]]:
-    """Return the module with one hidden neuron per leaf, the encoder without unread cuts, and the bits left."""
+    """Return a module with one hidden neuron per leaf, the encoder without unread cuts, and the bits left."""
     paths = [path for path in leaves if path]
     weights = np.zeros((len(paths), encoder.width), np.int64)
     for row, path in zip(weights, paths, strict=True):

@@ -124,9 +124,9 @@ class Settings:
         With `robust`, the share of the loss that is about interval bounds on the region, not about the
         attack. If bounds prove a sample, solvers need not search.
     depth
-        None learns the weights of hidden layers of given sizes by gradient descent. An integer grows one hidden
-        layer instead: every epoch adds a decision tree of this depth by boosting. Its leaves are neurons that
-        need all of their literals, at most `depth`. Cuts that no tree uses are dropped.
+        None learns the weights of hidden layers by gradient descent. An integer grows one hidden layer
+        instead: every epoch adds a decision tree of this depth by boosting. Its leaves are neurons that need
+        all of their literals, at most `depth`. Cuts that no tree uses are dropped.
     threads
         Threads of PyTorch. Small layers gain little from more than one, and the order of additions in
         gradients depends on it.
@@ -170,8 +170,8 @@ class Settings:
         for name in _BY_GRADIENT if self.depth is not None else ():
             if getattr(self, name) != _PLAIN[name]:
                 raise SugenetError(
-                    f"{name}={getattr(self, name)} is for training by gradient descent, but depth={self.depth} "
-                    "grows trees. Leave one of them out."
+                    f"{name}={getattr(self, name)} is for training by gradient descent, but "
+                    f"depth={self.depth} grows trees. Leave one of them out."
                 )
         for name, upper in _MOST.items():
             if getattr(self, name) > upper:

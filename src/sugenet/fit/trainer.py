@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isqrt
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy.typing as npt
 from sugenet.errors import EncodingError, FileError, SugenetError
 from sugenet.files import check_writable
 from sugenet.fit.encoding import learn_encoder, reads_levels
+from sugenet.fit.search import Candidate, Search, check_searchable, search
 from sugenet.fit.settings import Epoch, Settings, require_torch, robust_region
 from sugenet.nn import Encoder, Network
 from sugenet.nn.arrays import Bits
@@ -71,6 +73,8 @@ class Trained(Sentences):
     """
     region: Linf | Hamming | None = None
     """The region that the network was trained against."""
+    search: Search | None = None
+    """With ``minutes=``, the candidates that were tried."""
 
     def __str__(self) -> str:
         ended = " (interrupted)" if self.interrupted else ""
@@ -91,7 +95,8 @@ class Trained(Sentences):
             else f"; under attack, with {self.region}, {self.attacked:.2%} of the "
             f"{counts.test or counts.validation or counts.training} stay right (no proof: `sweep` proves)"
         )
-        return f"{self.network}; accuracy {test}{chose}{attack}; exact: {self.comparison}"
+        tried = "" if self.search is None else f"{self.search}\n"
+        return f"{tried}{self.network}; accuracy {test}{chose}{attack}; exact: {self.comparison}"
 
 
 def _samples_and_classes(X: Any, y: Any, target: str | None) -> tuple[Any, Any]:
@@ -124,6 +129,7 @@ def train(
     progress: Callable[[Epoch], None] | None = None,
     checkpoint: str | Path | None = None,
     notes: Mapping[str, str] | None = None,
+    minutes: float | None = None,
 ) -> Trained:
     """Train a binarized network, or one with more levels (``Settings(levels=4)``); requires PyTorch.
 
@@ -134,7 +140,7 @@ def train(
     y : array, default: None
         Class of each sample. Classes are numbered in sorted order, unless `classes` names them.
     hidden : sequence of int, default: None
-        Sizes of the hidden layers. None: (64, 32), or one layer of the size that ``Settings(depth=...)`` grows.
+        Sizes of the hidden layers. None: (64, 32), or the layer that ``Settings(depth=...)`` grows.
     target : str, default: None
         Column of `X` that holds the classes, in place of `y`.
     settings : Settings
@@ -159,6 +165,10 @@ def train(
         settings are the same.
     notes : mapping, default: None
         Text to store with the network.
+    minutes : float, default: None
+        Choose hidden layers, cuts and settings by cross-validation within this time, in place of `hidden`,
+        `encoder`, `checkpoint` and the settings that `Search` lists. Most tables require less time. Test
+        samples take no part. Ctrl-C ends the search, and the best candidate so far is trained.
 
     Returns
     -------
@@ -187,6 +197,10 @@ def train(
     """
     require_torch()
     X, y = _samples_and_classes(X, y, target)
+    if minutes is not None:
+        check_searchable(hidden, encoder, checkpoint, settings)
+        given = {"names": names, "classes": classes, "validation": validation, "test_share": test_share}
+        return _searched(X, y, minutes, settings, progress, given | {"notes": notes})
     from sugenet.fit import folding, growing, loop
     from sugenet.fit.adversary import Adversary, Perturbation
     from sugenet.fit.module import LevelModule
@@ -194,7 +208,9 @@ def train(
     sizes = _sizes(hidden, settings)
     path = _writable(checkpoint)
     if path is not None and settings.depth is not None:
-        raise SugenetError(f"checkpoint={path.name} is for training by gradient descent, which depth= replaces.")
+        raise SugenetError(
+            f"checkpoint={path.name} is for training by gradient descent, which depth= replaces."
+        )
     array, coder = _rows_and_encoder(X, encoder, names)
     labels, kinds = _labels(y, classes)
     if array.ndim != 2 or len(array) != len(labels):
@@ -265,6 +281,50 @@ def train(
     )
 
 
+def _searched(
+    X: Any,
+    y: Any,
+    minutes: float,
+    settings: Settings,
+    progress: Callable[[Epoch], None] | None,
+    given: dict[str, Any],
+) -> Trained:
+    """Search for the best candidate, and train it on all samples that are not for testing."""
+    labels, kinds = _labels(y, given["classes"])
+    array, _ = _rows_and_encoder(X, None, given["names"])
+    _, others = _test_part(labels, settings.seed, given["test_share"])
+
+    def learn(cuts: int) -> Encoder:
+        return _rows_and_encoder(X, None, given["names"], cuts)[1]
+
+    def run(
+        rows: npt.NDArray[np.intp], candidate: Candidate, encoder: Encoder, watch: Callable[[Epoch], None]
+    ) -> Network:
+        return train(
+            array[others[rows]],
+            labels[others[rows]],
+            candidate.hidden,
+            encoder=encoder,
+            classes=kinds,
+            settings=candidate.settings(settings),
+            test_share=0,
+            progress=watch,
+        ).network
+
+    found = search(array[others], labels[others], minutes, learn, run, settings, monotonic)
+    best = found.trials[0].candidate
+    trained = train(
+        array,
+        y,
+        best.hidden,
+        encoder=learn(best.cuts),
+        settings=best.settings(settings),
+        progress=progress,
+        **{name: value for name, value in given.items() if name != "names"},
+    )
+    return replace(trained, search=found)
+
+
 _FOR_LAYERS = {"levels": "hidden neurons", "window": "neurons of the first hidden layer"}
 """Settings that require a hidden layer, and the part of the network that they apply to."""
 
@@ -281,12 +341,12 @@ def _writable(checkpoint: str | Path | None) -> Path | None:
 
 
 def _rows_and_encoder(
-    X: Any, encoder: Encoder | None, names: Iterable[object] | None
+    X: Any, encoder: Encoder | None, names: Iterable[object] | None, cuts: int = 4
 ) -> tuple[npt.NDArray[Any], Encoder]:
     """Return the samples as rows, and the encoder, learned from them if it is not given."""
     if encoder is None:
         array, titles = named_rows(X, names)
-        return array, learn_encoder(array, names=titles)
+        return array, learn_encoder(array, names=titles, cuts=cuts)
     if names is not None:
         raise SugenetError(
             "names are for a learned encoder, but the encoder given has its own. Leave one of them out."
