@@ -101,7 +101,10 @@ def grow(
     leaves: dict[Path, _Floats] = {}
     for tree in trees[: best_epoch + 1]:
         for path, value in tree:
-            leaves[path] = leaves.get(path, 0) + value
+            # not i is 1 - i: one neuron serves both leaves of a tree of depth 1
+            signs = {(): 1, (-path[0],): -1} if len(path) == 1 and path[0] < 0 else {path: 1}
+            for part, sign in signs.items():
+                leaves[part] = leaves.get(part, 0) + sign * value
     return leaves, Course(tuple(history), best_epoch, interrupted)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,9 @@ __all__ = ["CANDIDATES", "Candidate", "Search", "check_searchable", "search"]
 _FOLDS = 5
 _ROUNDS: tuple[tuple[tuple[int, ...], int], ...] = (((0,), 4000), ((1, 2), 16000), ((3, 4), 64000))
 """Folds of each round, and the most samples that a network learns from in it."""
+_FEW_ROUNDS: tuple[tuple[tuple[int, ...], int], ...] = (((0, 1, 2), 4000), ((3, 4), 4000))
+_FEW = 1500  # samples: one fold of fewer does not tell candidates apart
+_NEAR = 0.5  # standard errors by which scores hardly differ
 _SHARE = 0.7  # of the time is for the search, the rest for the final training
 _WIDEST = 6000  # bits that the cuts of numbers may give
 
@@ -50,16 +54,19 @@ def _candidate(hidden: tuple[int, ...] | None, cuts: int, **changed: Any) -> Can
 
 
 CANDIDATES = (
+    _candidate(None, 32, depth=1, epochs=200),
     _candidate(None, 32, depth=3, epochs=30),
-    _candidate(None, 16, depth=2, epochs=40),
-    _candidate((), 8, weight_bits=8, epochs=30),
+    _candidate((32,), 8, levels=4, weight_bits=4, noise=0.1, epochs=30),
     _candidate((16,), 4, sparsity=0.5, epochs=40),
+    _candidate(None, 32, depth=2, epochs=80),
     _candidate(None, 32, depth=3, epochs=80),
-    _candidate((64,), 8, levels=4, weight_bits=4, noise=0.05, epochs=30),
     _candidate((64, 32), 16, levels=4, weight_bits=4, epochs=40),
     _candidate(None, 100, depth=5, epochs=60),
 )
-"""The candidates, in the order in which they are tried: if the time is short, the first ones count."""
+"""The candidates, in the order in which they are tried.
+
+If the time is short, the first ones count, and an earlier one wins if scores hardly differ.
+"""
 _FEWEST = min(one.cuts for one in CANDIDATES)
 _CHOSEN = {"validation_share", "patience", *(name for one in CANDIDATES for name, _ in one.changed)}
 
@@ -173,7 +180,7 @@ def search(
         return _score(labels, answers[candidate])
 
     try:
-        for tested, most in _ROUNDS:
+        for tested, most in _FEW_ROUNDS if len(labels) < _FEW else _ROUNDS:
             for candidate in list(left):
                 encoder = learned(candidate.cuts)
                 got = answers.get(candidate, np.full(len(labels), -1)).copy()
@@ -199,10 +206,12 @@ def search(
         complete = False
     if not answers:
         raise wrong or SugenetError("no candidate of the search fits the settings. Leave minutes= out.")
-    best = sorted(answers, key=lambda one: (folds[one], score(one)), reverse=True)
-    return Search(
-        tuple(Trial(one, folds[one], score(one)) for one in best), complete, len(CANDIDATES) - len(best)
-    )
+    trials = [Trial(one, folds[one], score(one)) for one in CANDIDATES if one in answers]
+    top = max(trials, key=lambda one: (one.folds, one.score))
+    error = sqrt(top.score * (1 - top.score) / int((answers[top.candidate] >= 0).sum()))
+    chosen = next(one for one in trials if one.folds == top.folds and one.score >= top.score - _NEAR * error)
+    trials.sort(key=lambda one: (one is chosen, one.folds, one.score), reverse=True)
+    return Search(tuple(trials), complete, len(CANDIDATES) - len(trials))
 
 
 def _fits(candidate: Candidate, settings: Settings) -> bool:
