@@ -14,6 +14,7 @@ import pytest
 import sugenet as sg
 from sugenet.errors import CertificateError, EncodingError, FileError, NetworkError
 from sugenet.nn import (
+    Columns,
     ConvLayer,
     DenseLayer,
     Domain,
@@ -23,6 +24,7 @@ from sugenet.nn import (
     Network,
     OneHot,
     PoolLayer,
+    Preparation,
     QuantizedConv,
     QuantizedLayer,
     Real,
@@ -88,6 +90,7 @@ WAYS = {
             "names": (["x"], ["y"]),
             "shape": (None, (1,)),
             "seen": (None, [Span(low=0.0, high=2.0)]),
+            "columns": (None, Columns(("x",), (Preparation(("x",), fill=1),))),
         },
     ),
     DenseLayer: (
@@ -201,6 +204,7 @@ UNCOUNTED = {
     (ConvLayer, "ties"): REMARK,
     (Encoder, "shape"): "samples may come in this shape: the same values in the same order",
     (Encoder, "seen"): "what training has seen: a question within it spells it out as its domain",
+    (Encoder, "columns"): "how raw columns become features: certificates are about features",
     (Network, "notes"): "text for people",
     (Network, "source"): "numbers of the file it was read from: certificates use those of the network",
     (Network, "domain"): "every certificate spells out the inputs that it is about",

@@ -607,7 +607,7 @@ def test_classes_that_count_unlike_many_literals_are_compared_by_score(page, tmp
     assert votes == ["2 of 4", "1 of 1"]
     assert network.predict([[1, 1, -1, -1]])[0] == 1  # fewer votes, but the larger score
     assert [row.inner_text() for row in page.locator(".behind").all()] == ["−1", "wins"]
-    expect(page.get_by_text("right: score behind")).to_be_visible()
+    expect(page.get_by_text("right: score below the winner")).to_be_visible()
     expect(page.get_by_text("This network has no hidden layer")).to_be_visible()
 
 

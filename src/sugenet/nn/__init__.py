@@ -17,6 +17,7 @@ from sugenet.nn.codings import (
     threshold,
     unused,
 )
+from sugenet.nn.columns import GAPS, Columns, Preparation, is_gap, moment_of, range_labels
 from sugenet.nn.conv import ConvLayer, PoolLayer, QuantizedConv
 from sugenet.nn.describing import LayerSummary, Summary, summary
 from sugenet.nn.domain import Domain
@@ -40,8 +41,10 @@ from sugenet.nn.source import Source
 from sugenet.nn.trace import LayerTrace, Trace
 
 __all__ = [
+    "GAPS",
     "NEVER",
     "Coding",
+    "Columns",
     "Condition",
     "ConvLayer",
     "DenseLayer",
@@ -59,6 +62,7 @@ __all__ = [
     "Norm",
     "OneHot",
     "PoolLayer",
+    "Preparation",
     "QuantizedConv",
     "QuantizedLayer",
     "QuantizedNeuron",
@@ -80,10 +84,13 @@ __all__ = [
     "fold_conv",
     "fold_levels",
     "integer",
+    "is_gap",
     "lam_of",
     "match_bits",
     "match_count",
+    "moment_of",
     "polarize",
+    "range_labels",
     "simplify",
     "summary",
     "tau_of",

@@ -19,6 +19,7 @@ from sugenet.capacity.arguments import read_number
 from sugenet.errors import EncodingError
 from sugenet.nn.arrays import Bits, Ints
 from sugenet.nn.codings import Coding, OneHot, Real, Span, Steps, bit, integer, threshold
+from sugenet.nn.columns import Columns
 from sugenet.nn.samples import rows_of, shape_text, values_of
 from sugenet.reprs import ShortRepr, set_fields
 from sugenet.visible import see_name, visible
@@ -49,6 +50,9 @@ class Encoder(ShortRepr):
     seen
         Range of each feature in the training data, if known (`with_training_range`): a range, or a few
         values. It has no other effect either.
+    columns
+        How the features are read from the columns of a table, if samples may also be given as these.
+        Encoders that differ only in it are equal, too.
 
     Examples
     --------
@@ -65,6 +69,7 @@ class Encoder(ShortRepr):
     names: tuple[str, ...]
     shape: tuple[int, ...] | None = field(default=None, compare=False)
     seen: tuple[Span, ...] | None = field(default=None, compare=False)
+    columns: Columns | None = field(default=None, compare=False)
 
     def __init__(
         self,
@@ -72,6 +77,7 @@ class Encoder(ShortRepr):
         names: Iterable[object] | None = None,
         shape: Iterable[int] | None = None,
         seen: Iterable[Span] | None = None,
+        columns: Columns | None = None,
     ) -> None:
         kept = _shared(tuple(codings))
         feature_names = (
@@ -96,7 +102,11 @@ class Encoder(ShortRepr):
         spans = None if seen is None else tuple(seen)
         if spans is not None and len(spans) != len(kept):
             raise EncodingError(f"{len(spans)} ranges seen for {len(kept)} features. Give one for each.")
-        set_fields(self, codings=kept, names=feature_names, shape=sizes, seen=spans)
+        if columns is not None:
+            if sizes is not None:
+                raise EncodingError("samples with a shape are not read from the columns of a table.")
+            columns.check(feature_names, kept)
+        set_fields(self, codings=kept, names=feature_names, shape=sizes, seen=spans, columns=columns)
 
     @classmethod
     def of_bits(cls, n: int, names: Iterable[object] | None = None) -> Encoder:
@@ -179,7 +189,7 @@ class Encoder(ShortRepr):
         """Return raw samples as an array with one row per sample, in the order of the features.
 
         Samples with names (data frames, dicts) are read by name, in any order of columns. Samples in `shape`
-        are flattened.
+        are flattened. Samples that are given as the columns of a table are read as `columns` says.
 
         Examples
         --------
@@ -189,6 +199,8 @@ class Encoder(ShortRepr):
         >>> Encoder.of_integers(4, shape=(2, 2)).rows([[[1, 2], [3, 4]]]).tolist()
         [[1, 2, 3, 4]]
         """
+        if self.columns is not None:
+            X = self.columns.rows(X, self.names, self.codings)
         return rows_of(X, self.names, self.shape)
 
     def with_training_range(self, X: Any) -> Encoder:
@@ -229,7 +241,10 @@ class Encoder(ShortRepr):
 
         The sample is a row, has names, or is an array in `shape`. Numbers given as text are parsed.
         """
-        if type(x) is list and len(x) == self.features and set(map(type, x)) <= {int, float}:
+        if self.columns is not None:
+            rows = self.rows(x)
+            x = rows if rows.ndim > 1 else self.rows(rows[None])
+        elif type(x) is list and len(x) == self.features and set(map(type, x)) <= {int, float}:
             return list(x)
         values = values_of(x, self.names, self.shape)
         if type(x) is np.ndarray and x.dtype.kind in "biuf":

@@ -87,7 +87,7 @@ def _refined(encoder: Encoder, clauses: Sequence[Clause]) -> tuple[Encoder, Ints
         silent = finer.silent if isinstance(finer, Steps) else ()
         original_bits += [start + index for index in range(finer.width) if index not in silent]
         start += finer.width
-    return Encoder(codings, encoder.names, encoder.shape, encoder.seen), np.array(original_bits, np.intp)
+    return replace(encoder, codings=tuple(codings)), np.array(original_bits, np.intp)
 
 
 def _blocks(a: Ints, b: Ints) -> Ints:

@@ -16,7 +16,16 @@ import numpy.typing as npt
 
 from sugenet.errors import EncodingError
 
-__all__ = ["indices_of", "is_single", "named_rows", "rows_of", "shape_text", "values_of"]
+__all__ = [
+    "indices_of",
+    "is_single",
+    "joined",
+    "labels_of",
+    "named_rows",
+    "rows_of",
+    "shape_text",
+    "values_of",
+]
 
 _SHOWN = 5
 _EXACT = 1 << 53  # float64 is exact for all integers up to here
@@ -106,14 +115,22 @@ def named_rows(X: Any, names: Iterable[object] | None = None) -> tuple[npt.NDArr
     The numbers 0, 1, 2, ... in order, as in a frame created without names, do not count as names.
     """
     feature_names = None if names is None else [str(name) for name in names]
-    labels = _labels(X)
-    if labels is None:
-        row = _named_row(X[0] if isinstance(X, list | tuple) and X else X)
-        labels = None if row is None else row[0]
+    labels = labels_of(X)
     label_names = [str(label) for label in labels or ()]
     if feature_names is None and labels is not None and labels != list(range(len(labels))):
         feature_names = label_names
     return rows_of(X, label_names if feature_names is None else feature_names), feature_names
+
+
+def labels_of(X: Any) -> list[Any] | None:
+    """Return the names of the values of samples: of a table, of one sample, or of the first of several;
+    None if they have no names.
+    """
+    labels = _labels(X)
+    if labels is None:
+        row = _named_row(X) or _named_row(X[0] if isinstance(X, list | tuple) and X else X)
+        labels = None if row is None else row[0]
+    return labels
 
 
 def shape_text(features: int, shape: tuple[int, ...] | None, *batch: str) -> str:
@@ -149,8 +166,8 @@ def _named(X: Any, names: Sequence[str]) -> npt.NDArray[Any] | None:
     _check_way(X, names)
     if labels is not None:
         if isinstance(X, np.ndarray):
-            return _objects(X.reshape(-1).tolist(), indices_of(labels, names))
-        return _joined([np.asarray(X[labels[index]]) for index in indices_of(labels, names)], len(X))
+            X = X.reshape(-1)
+        return joined([np.asarray(X[labels[index]]) for index in indices_of(labels, names)], len(X))
     row = _named_row(X)
     if row is not None:
         indices = indices_of(row[0], names)
@@ -164,7 +181,7 @@ def _named(X: Any, names: Sequence[str]) -> npt.NDArray[Any] | None:
     return None
 
 
-def _joined(columns: list[npt.NDArray[Any]], rows: int) -> npt.NDArray[Any]:
+def joined(columns: list[npt.NDArray[Any]], rows: int) -> npt.NDArray[Any]:
     """Join columns: as one type if that changes no value, else as objects."""
     kinds = {column.dtype for column in columns}
     integer_columns = [column for column in columns if column.dtype.kind in "iu" and column.size]
@@ -175,7 +192,7 @@ def _joined(columns: list[npt.NDArray[Any]], rows: int) -> npt.NDArray[Any]:
         return np.stack(columns, axis=1)
     out = np.empty((rows, len(columns)), dtype=object)
     for index, column in enumerate(columns):
-        out[:, index] = column
+        out[:, index] = list(column) if column.dtype.kind == "M" else column  # NumPy makes dates integers
     return out
 
 
@@ -196,10 +213,11 @@ def _named_row(x: Any) -> tuple[list[Any], list[Any]] | None:
     if isinstance(x, tuple) and hasattr(x, "_fields"):
         return list(x._fields), list(x)
     if isinstance(x, np.void) and x.dtype.names is not None:
-        return list(x.dtype.names), list(x.tolist())
+        return list(x.dtype.names), [x[name] for name in x.dtype.names]
     index = getattr(x, "index", None)
     if index is not None and not callable(index) and hasattr(x, "to_numpy"):
-        return list(index), x.to_numpy().tolist()
+        values = x.to_numpy()
+        return list(index), list(values) if values.dtype.kind == "M" else values.tolist()
     return None
 
 

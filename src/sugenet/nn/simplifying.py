@@ -207,7 +207,8 @@ def drop_unread(
                 coding, cuts=tuple(c for c, kept in zip(coding.cuts, alive, strict=True) if kept)
             )
         codings.append(coding)
-    return Encoder(codings, encoder.names, encoder.shape, encoder.seen), np.flatnonzero(used)
+    smaller = Encoder(codings, encoder.names, encoder.shape, encoder.seen, encoder.columns)
+    return smaller, np.flatnonzero(used)
 
 
 def _layer(neurons: _Neurons, tops: Ints, from_levels: bool) -> Layer:

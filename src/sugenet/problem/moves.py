@@ -21,7 +21,7 @@ import numpy.typing as npt
 from sugenet.nn import Span, Steps
 from sugenet.nn.codings import Coding
 
-__all__ = ["Columns", "FeatureMove", "Leads", "Moves", "Reached", "Way"]
+__all__ = ["FeatureMove", "Leads", "MoveColumns", "Moves", "Reached", "Way"]
 
 
 class FeatureMove(NamedTuple):
@@ -48,7 +48,7 @@ class Way(NamedTuple):
     weight: int
 
 
-class Columns(NamedTuple):
+class MoveColumns(NamedTuple):
     """Moves as arrays, in their order."""
 
     features: npt.NDArray[np.int64]
@@ -109,15 +109,15 @@ class Moves(Sequence[FeatureMove]):
             known[key] = rows if len(kept) == len(rows) else kept
         return Moves({feature: known[id(rows)] for feature, rows in self.ways.items()})
 
-    def columns(self) -> Columns:
+    def columns(self) -> MoveColumns:
         """Return the moves as arrays."""
         arrays = {key: _arrays(rows) for key, rows in self.distinct.items()}
         feature_arrays = [arrays[id(rows)] for rows in self.ways.values()]
         features = np.repeat(np.array(self._owners, np.int64), np.diff(self._starts))
         if not feature_arrays:
-            return Columns(features, features, features)
+            return MoveColumns(features, features, features)
         states, weights = (np.concatenate(parts) for parts in zip(*feature_arrays, strict=True))
-        return Columns(features, states, weights)
+        return MoveColumns(features, states, weights)
 
     @property
     def distinct(self) -> dict[int, _Ways]:

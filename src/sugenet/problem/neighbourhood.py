@@ -24,7 +24,7 @@ from sugenet.errors import QuestionError, TooLargeError
 from sugenet.nn import Network, OneHot, Span, Steps
 from sugenet.nn.codings import Coding
 from sugenet.problem.clock import Clock
-from sugenet.problem.moves import Columns, FeatureMove, Leads, Moves, Reached, Way
+from sugenet.problem.moves import FeatureMove, Leads, MoveColumns, Moves, Reached, Way
 from sugenet.reprs import ShortRepr
 
 __all__ = [
@@ -89,7 +89,7 @@ class Neighbourhood(ShortRepr):
         return self.limit is None or sum((move.price for move in chosen), Fraction(0)) <= self.limit
 
     @cached_property
-    def columns(self) -> Columns:
+    def columns(self) -> MoveColumns:
         """The moves as arrays."""
         return self.moves.columns()
 

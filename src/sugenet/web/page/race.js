@@ -28,7 +28,7 @@ export function makeRace(app) {
     h("p", { class: "legend" },
       h("i", { title: TERMS.M }, h("span", { class: "k" }), "votes: matches M of n"),
       h("i", { title: TERMS.possibility }, h("span", { class: "d" }), "possibility, 0 to 1"),
-      h("i", { title: TERMS.behind }, alike ? "right: votes behind" : "right: score behind")),
+      h("i", { title: TERMS.behind }, alike ? "right: votes below the winner" : "right: score below the winner")),
   );
   say(byId("race-note"), "choose a class to go to its nearest input");
 
