@@ -186,6 +186,15 @@ def _region(text: str) -> str:
     return text
 
 
+def _class_weight(text: str) -> str | dict[str, float]:
+    if text == "balanced":
+        return text
+    parts = re.findall(r"([^=]+)=([^,=]+)(?:,|$)", text)
+    if ",".join(f"{name}={weight}" for name, weight in parts) != text:
+        raise SugenetError(f"{text[:60]} is not the word balanced, or a list such as stay=1,leave=20")
+    return {name: _number(weight) for name, weight in parts}
+
+
 def _number(text: str) -> float:
     from sugenet.capacity.arguments import float_number
 
@@ -199,6 +208,13 @@ _SETTINGS: dict[str, tuple[Callable[[str], Any], Any, str, str]] = {
     "validation_share": (typed(_number), 0.1, "SHARE", "share of samples held out to choose the epoch"),
     "patience": (whole(), None, "N", "stop after N epochs without better validation accuracy"),
     "smoothing": (typed(_number), 0.1, "X", "label smoothing of the loss"),
+    "class_weight": (
+        typed(_class_weight),
+        None,
+        "WEIGHTS",
+        "balanced, or costs of errors, as stay=1,leave=20",
+    ),
+    "costs": (typed(_class_weight), None, "WEIGHTS", "the same as --class-weight"),
     "noise": (typed(_number), 0.0, "P", "probability of flipping an input bit in training"),
     "sparsity": (typed(_number), 0.0, "SHARE", "share of weights set to 0"),
     "tau_decay": (typed(_number), 0.0, "X", "weight of the penalty on high thresholds"),
@@ -221,14 +237,18 @@ def _table(options: Namespace) -> Table:
     if options.data.lower().endswith(".npz"):
         refuse_idle(
             options,
-            ["label_column", "ignore", "delimiter"],
+            ["label_column", "ignore", "delimiter", "weights"],
             "is for CSV files; a .npz file has its classes in y.",
         )
         return read_arrays(options.data)
     if options.label_column is None:
         raise UsageError("--label-column is missing: name the CSV column with the class.")
     return read_table(
-        options.data, options.label_column, ignore=options.ignore, delimiter=sign_of(options.delimiter)
+        options.data,
+        options.label_column,
+        weights=options.weights,
+        ignore=options.ignore,
+        delimiter=sign_of(options.delimiter),
     )
 
 
@@ -265,6 +285,7 @@ def _run_training(options: Namespace, screen: Screen) -> int:
             table.X, coding=options.coding, cuts=options.cut_at or options.cuts, names=table.names
         ),
         classes=table.classes,
+        sample_weight=table.weights,
         test_share=options.test_share,
         progress=None if options.quiet else print_progress,
         checkpoint=options.checkpoint,
@@ -280,6 +301,7 @@ def _run_training(options: Namespace, screen: Screen) -> int:
         "test_accuracy": trained.test_accuracy,
         "accuracy": trained.accuracy,
         "under_attack": trained.attacked,
+        "scores": None if trained.scores is None else trained.scores.data(),
         "samples": trained.counts._asdict(),
         "best_epoch": trained.best_epoch,
         "epochs": len(trained.history),
@@ -476,6 +498,7 @@ _TRAIN: Arguments = (
         "--hidden", type=typed(_sizes), default="64,32", metavar="SIZES", help="sizes of the hidden layers"
     ),
     option("--ignore", action="append", default=[], metavar="NAME", help="column to leave out; repeatable"),
+    option("--weights", metavar="COLUMN", help="column with the weights of the rows"),
     option(
         "--test-share",
         type=typed(_number),

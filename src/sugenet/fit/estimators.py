@@ -25,12 +25,12 @@ from sugenet.capacity.arguments import plain
 from sugenet.errors import EncodingError, SugenetError, how_to_install
 from sugenet.fit.capacities import Ratings
 from sugenet.fit.encoding import CodingChoice, informative, learn_coding, learn_encoder
+from sugenet.fit.scores import Scores
 from sugenet.fit.settings import Epoch, Settings
 from sugenet.fit.sugeno import LevelRule, ScoreCard
 from sugenet.fit.sugeno.columns import (
     FeatureLevels,
     Target,
-    costs_of,
     declared_chain,
     declared_for,
     learn_chain,
@@ -43,6 +43,7 @@ from sugenet.fit.sugeno.columns import (
 from sugenet.fit.sugeno.learning import Bools, Ints
 from sugenet.fit.sugeno.model import LearnedModel, Terms, learn_model
 from sugenet.fit.trainer import train
+from sugenet.fit.weights import class_factors, sample_weights
 from sugenet.nn import Coding, Encoder, Network, OneHot, Steps, bit, thermometer
 from sugenet.nn.samples import named_rows, rows_of
 
@@ -564,7 +565,8 @@ class SugenoRegressor(RegressorMixin, _SugenoEstimator):  # type: ignore[misc]
     points
         Largest number of points of a score card; fewer are easier to add up.
     costs
-        Cost of an error by value of y, as a mapping (default: 1 for every value).
+        Cost of an error by value of y, as a mapping, or ``"balanced"`` for the same total of every value
+        (default: 1 for every value).
     random_state
         Random state for the starting cuts; an integer gives the same model every time.
 
@@ -616,7 +618,7 @@ class SugenoRegressor(RegressorMixin, _SugenoEstimator):  # type: ignore[misc]
         smoothing: float = 0.5,
         smoothness: float = 1.0,
         points: int = 1000,
-        costs: Mapping[Any, float] | None = None,
+        costs: Mapping[Any, float] | str | None = None,
         random_state: Any = None,
     ) -> None:
         self._set_parameters(locals())
@@ -632,7 +634,7 @@ class SugenoRegressor(RegressorMixin, _SugenoEstimator):  # type: ignore[misc]
             if order is not None
             else number_target(_numbers(labels), int(self.levels))
         )
-        weights = costs_of(self.costs, target.levels.tolist(), target.ranks)
+        weights = class_factors(self.costs, target.levels.tolist(), target.ranks, name="costs")[target.ranks]
         self.levels_ = target.levels
         self.model_ = self._learn(table, target, target.reached, weights)
         self._named = not target.is_number
@@ -713,8 +715,9 @@ class SugenoClassifier(ClassifierMixin, _SugenoEstimator):  # type: ignore[misc]
         How strongly neighbouring levels are drawn together in the smooth model (default: 1.0).
     points : int
         Largest number of points of a score card (default: 1000).
-    costs : dict or None
+    costs : dict, "balanced" or None
         Cost of an error on samples of a class; 1 for classes that are not listed (default: None).
+        ``"balanced"`` gives all classes the same total.
     random_state : int, RandomState or None
         An integer gives the same model every time (default: None).
 
@@ -766,7 +769,7 @@ class SugenoClassifier(ClassifierMixin, _SugenoEstimator):  # type: ignore[misc]
         smoothing: float = 0.5,
         smoothness: float = 1.0,
         points: int = 1000,
-        costs: Mapping[Any, float] | None = None,
+        costs: Mapping[Any, float] | str | None = None,
         random_state: Any = None,
     ) -> None:
         self._set_parameters(locals())
@@ -785,7 +788,7 @@ class SugenoClassifier(ClassifierMixin, _SugenoEstimator):  # type: ignore[misc]
         ordered = order is not None or len(kinds) == 2
         is_sorted = isinstance(order, str) and order == "sorted"
         target = named_target(labels, kinds.tolist() if order is None or is_sorted else order)
-        weights = costs_of(self.costs, target.levels.tolist(), target.ranks)
+        weights = class_factors(self.costs, target.levels.tolist(), target.ranks, name="costs")[target.ranks]
         self.classes_ = target.levels
         if ordered:
             self.model_: Any = self._learn(table, target, target.reached, weights)
@@ -869,6 +872,11 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         Stop if validation accuracy has not risen for so many epochs; None never stops early (default: None).
     smoothing : float
         Label smoothing of the loss (default: 0.1).
+    class_weight : dict, "balanced" or None
+        Cost of an error on samples of a class; 1 for classes that are not listed (default: None).
+        ``"balanced"`` gives all classes the same total.
+    costs : dict, "balanced" or None
+        The same as `class_weight`, by the name of `SugenoClassifier`; give one of them (default: None).
     noise : float
         Probability that an input bit is flipped in training (default: 0.0).
     sparsity : float
@@ -906,6 +914,9 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         One entry per epoch; empty after `from_network`.
     n_iter_ : int
         Number of epochs.
+    scores_ : Scores or None
+        Recall of each class, balanced accuracy, the accuracy of the best constant answer, and a `warning` if
+        the network is hardly better, on the samples that chose the epoch; None after `from_network`.
 
     Raises
     ------
@@ -923,7 +934,7 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
     -----
     The defaults are those of `train`, with two exceptions that follow scikit-learn: every fit draws new
     random numbers (default of `random_state`), and no test samples are held out. Numbers and booleans are
-    read as they are, texts as categories. Samples and classes have no weights.
+    read as they are, texts as categories.
 
     Examples
     --------
@@ -950,6 +961,8 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         validation_share: float = 0.1,
         patience: int | None = None,
         smoothing: float = 0.1,
+        class_weight: Mapping[Any, float] | str | None = None,
+        costs: Mapping[Any, float] | str | None = None,
         noise: float = 0.0,
         sparsity: float = 0.0,
         tau_decay: float = 0.0,
@@ -1006,9 +1019,23 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         check_is_fitted(self)
         return self.network_
 
-    def fit(self, X: Any, y: Any) -> BNNClassifier:
-        """Learn from samples and their classes; requires PyTorch."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BNNClassifier:
+        """Learn from samples and their classes; requires PyTorch.
+
+        Parameters
+        ----------
+        X : array or data frame
+            Samples, one row each.
+        y : array
+            Class of each sample.
+        sample_weight : array or None
+            Weight of each sample in the loss and in the choice of the best epoch (default: None). A sample of
+            weight 0 is left out.
+        """
         table, labels = self._training_data(X, y)
+        weights = sample_weights(sample_weight, len(labels))
+        if weights is not None:
+            table, labels, weights = (part[weights > 0] for part in (table, labels, weights))
         kinds, numbers = _classes_of(labels)
         names = _column_names(X)
         if self.encoder is not None and names is not None and names != list(self.encoder.names):
@@ -1024,9 +1051,10 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
             encoder=encoder,
             classes=kinds.tolist(),
             settings=self._settings(),
+            sample_weight=weights,
             test_share=0,  # scikit-learn has its own ways to test
         )
-        return self._keep(trained.network, kinds, trained.history)
+        return self._keep(trained.network, kinds, trained.history, trained.scores)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the class of each sample; a tie goes to the first class."""
@@ -1051,8 +1079,14 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         check_is_fitted(self)
         return np.asarray(_read_features(self, X, fit=False, names=self.network_.encoder.names))
 
-    def _keep(self, network: Network, kinds: npt.NDArray[Any], history: tuple[Epoch, ...]) -> BNNClassifier:
-        self.network_, self.classes_ = network, kinds
+    def _keep(
+        self,
+        network: Network,
+        kinds: npt.NDArray[Any],
+        history: tuple[Epoch, ...],
+        scores: Scores | None = None,
+    ) -> BNNClassifier:
+        self.network_, self.classes_, self.scores_ = network, kinds, scores
         self.history_, self.n_iter_ = history, len(history)
         return self
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from math import floor, isfinite
 from typing import Any
 
 from sugenet.capacity.arguments import exact_number, number_text, read_number
 from sugenet.errors import CapacityError, SugenetError, how_to_install
+from sugenet.fit.weights import check_class_weight
 from sugenet.problem.regions import Hamming, Linf
 
 __all__ = [
@@ -27,6 +29,7 @@ _SHARES = ("validation_share", "smoothing", "noise", "sparsity", "bound_share")
 _MOST = {"levels": 256, "weight_bits": 8, "threads": 1024}
 _BY_GRADIENT = ("batch", "rate", "smoothing", "noise", "sparsity", "tau_decay", "tau_goal", "levels")
 _BY_GRADIENT += ("weight_bits", "window", "robust", "bound_share")
+_OTHERS = ("threads", "class_weight", "costs")
 
 
 def robust_region(robust: Any) -> Linf | Hamming | None:
@@ -99,6 +102,12 @@ class Settings:
         Stop if validation accuracy has not risen for this many epochs; None runs all epochs.
     smoothing
         Label smoothing of the loss; keeps the votes from growing unnecessarily.
+    class_weight
+        Weights of the classes in the loss and in the choice of the best epoch: a mapping from classes to the
+        cost of an error on their samples, 1 for classes that are not listed, or ``"balanced"``, which gives
+        all classes the same total weight. None for equal weights.
+    costs
+        The same as `class_weight`, by the name that `SugenoClassifier` has for it. Give one of them.
     noise
         Probability that an input bit is flipped in training (a level is mirrored); helps small data sets.
     sparsity
@@ -148,6 +157,8 @@ class Settings:
     validation_share: float = 0.1
     patience: int | None = None
     smoothing: float = 0.1
+    class_weight: Mapping[Any, float] | str | None = None
+    costs: Mapping[Any, float] | str | None = None
     noise: float = 0.0
     sparsity: float = 0.0
     tau_decay: float = 0.0
@@ -162,6 +173,13 @@ class Settings:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "robust", robust_region(self.robust))
+        if self.costs is not None:
+            if self.class_weight is not None:
+                raise SugenetError("class_weight and costs mean the same. Leave one of them out.")
+            check_class_weight(self.costs, "costs")
+            object.__setattr__(self, "class_weight", self.costs)
+            object.__setattr__(self, "costs", None)
+        check_class_weight(self.class_weight)
         for name, lower in _LEAST.items():
             _check_integer(name, getattr(self, name), lower)
         for name in ("patience", "window", "depth"):
@@ -193,8 +211,13 @@ class Settings:
                 )
 
     def decisive(self) -> dict[str, Any]:
-        """Return the settings that determine the network; a checkpoint must agree with them."""
-        values = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "threads"}
+        """Return the settings that determine the network; a checkpoint must agree with them.
+
+        Weights of classes are part of the weights of the samples.
+        """
+        values = {
+            field.name: getattr(self, field.name) for field in fields(self) if field.name not in _OTHERS
+        }
         return values | {"robust": region_text(robust_region(self.robust))}
 
 
@@ -231,6 +254,7 @@ def require_torch() -> None:
 class Epoch:
     """Report of one epoch: its number from 1 to `total`, the mean loss, and accuracies of the module.
 
+    If samples or classes have weights, the accuracies are shares of the weight.
     `validation` is None without held-out samples. In robust training, the module learns from attacked
     samples. `attacked` is the accuracy under attack at `radius`, on the held-out samples, or on the training
     samples if none are held out. An attack does not prove anything.

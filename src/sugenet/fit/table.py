@@ -64,6 +64,8 @@ class Table:
     kinds: tuple[str, ...]
     """``"whole"``, ``"number"`` or ``"category"`` for each feature."""
     classes: tuple[str, ...]
+    weights: tuple[Fraction, ...] | None = None
+    """The weight of each sample, if a column holds them; samples of weight 0 are left out."""
 
     def __str__(self) -> str:
         counts = [
@@ -77,7 +79,14 @@ class Table:
         )
 
 
-def read_table(path: str | Path, target: str, *, ignore: Iterable[str] = (), delimiter: str = ",") -> Table:
+def read_table(
+    path: str | Path,
+    target: str,
+    *,
+    weights: str | None = None,
+    ignore: Iterable[str] = (),
+    delimiter: str = ",",
+) -> Table:
     r"""Read a CSV file whose first line names the columns.
 
     A column of integers, or of numbers, is numeric; any other is a category. Nothing is guessed: a missing
@@ -89,6 +98,8 @@ def read_table(path: str | Path, target: str, *, ignore: Iterable[str] = (), del
         The file, UTF-8; also compressed by gzip, as ``.csv.gz``.
     target
         The column that holds the classes.
+    weights
+        The column with the weight of each row. Rows of weight 0 are left out.
     ignore
         Columns to leave out, such as identifiers.
     delimiter
@@ -105,8 +116,15 @@ def read_table(path: str | Path, target: str, *, ignore: Iterable[str] = (), del
     3 samples of 2 features (1 number, 1 category), classes apple, banana
     """
     file, skip = Path(path), set(ignore)
-    header, rows = read_cells(file, delimiter, [target, *sorted(skip)])
-    used = [position for position, name in enumerate(header) if name not in skip and name != target]
+    special = _special((target, weights), skip)
+    header, rows = read_cells(file, delimiter, [*special, *sorted(skip)])
+    counts = _weights(file, header, rows, weights)
+    if counts is not None:
+        rows = [row for row, count in zip(rows, counts, strict=True) if count]
+        counts = tuple(filter(None, counts))
+        if not rows:
+            raise EncodingError(f"{called(file)}: the column {weights!r} is zero in every row.")
+    used = [position for position, name in enumerate(header) if name not in skip and name not in special]
     refuse_unnamed(file, header, used)
     if not used:
         raise EncodingError(f"{called(file)} has no column besides the target {target!r}.")
@@ -117,7 +135,7 @@ def read_table(path: str | Path, target: str, *, ignore: Iterable[str] = (), del
         X[:, column] = values
         kinds.append(kind)
     y, classes = _classes(file, target, [cells[header.index(target)] for _, cells in rows])
-    return Table(X, y, tuple(header[position] for position in used), tuple(kinds), classes)
+    return Table(X, y, tuple(header[position] for position in used), tuple(kinds), classes, counts)
 
 
 def read_arrays(path: str | Path) -> Table:
@@ -440,10 +458,7 @@ def read_ratings(
     ('line 2 (A)', 'line 3 (B)')
     """
     file, skip = Path(path), set(ignore)
-    special = [column for column in (target, name, weights) if column is not None]
-    twice = next((column for column in special if special.count(column) > 1 or column in skip), None)
-    if twice is not None:
-        raise EncodingError(f"the column {twice!r} is named for two things. Give each its own.")
+    special = _special((target, name, weights), skip)
     header, rows = read_cells(file, delimiter, [*special, *sorted(skip)])
     used = [index for index, column in enumerate(header) if column not in skip and column not in special]
     return _rated(file, header, rows, used, target=target, name=name, weights=weights)
@@ -503,9 +518,6 @@ def _rated(
     def column(title: str | None) -> tuple[str, ...] | None:
         return None if title is None else tuple(cells[header.index(title)] for _, cells in rows)
 
-    counts = None
-    if weights is not None:
-        counts = tuple(_weight(file, line, weights, cells[header.index(weights)]) for line, cells in rows)
     return RatedTable(
         called(file),
         tuple(header[index] for index in used),
@@ -514,8 +526,23 @@ def _rated(
         tuple(tuple(cells[index] for index in used) for _, cells in rows),
         target,
         column(target),
-        counts,
+        _weights(file, header, rows, weights),
     )
+
+
+def _special(columns: Iterable[str | None], skip: set[str]) -> list[str]:
+    """Return the columns that have a purpose of their own; raise an error if one has two."""
+    special = [column for column in columns if column is not None]
+    twice = next((column for column in special if special.count(column) > 1 or column in skip), None)
+    if twice is not None:
+        raise EncodingError(f"the column {twice!r} is named for two things. Give each its own.")
+    return special
+
+
+def _weights(file: Path, header: list[str], rows: CellRows, name: str | None) -> tuple[Fraction, ...] | None:
+    if name is None:
+        return None
+    return tuple(_weight(file, line, name, cells[header.index(name)]) for line, cells in rows)
 
 
 def _weight(file: Path, line: int, name: str, text: str) -> Fraction:

@@ -16,7 +16,9 @@ from sugenet.errors import EncodingError, FileError, SugenetError
 from sugenet.files import check_writable
 from sugenet.fit.encoding import learn_encoder, reads_levels
 from sugenet.fit.search import Candidate, Search, check_searchable, search
+from sugenet.fit.scores import Scores
 from sugenet.fit.settings import Epoch, Settings, require_torch, robust_region
+from sugenet.fit.weights import class_factors, sample_weights, taken
 from sugenet.nn import Encoder, Network
 from sugenet.nn.arrays import Bits
 from sugenet.nn.samples import named_rows
@@ -75,6 +77,11 @@ class Trained(Sentences):
     """The region that the network was trained against."""
     search: Search | None = None
     """With ``minutes=``, the candidates that were tried."""
+    scores: Scores | None = None
+    """Recall of each class, balanced accuracy, and the accuracy of the best constant answer.
+
+    The samples are those of the first accuracy available: test, else validation, else training samples.
+    """
 
     def __str__(self) -> str:
         ended = " (interrupted)" if self.interrupted else ""
@@ -95,23 +102,37 @@ class Trained(Sentences):
             else f"; under attack, with {self.region}, {self.attacked:.2%} of the "
             f"{counts.test or counts.validation or counts.training} stay right (no proof: `sweep` proves)"
         )
-        tried = "" if self.search is None else f"{self.search}\n"
-        return f"{tried}{self.network}; accuracy {test}{chose}{attack}; exact: {self.comparison}"
+        text = f"{self.network}; accuracy {test}{chose}{attack}; exact: {self.comparison}"
+        warning = None if self.scores is None else self.scores.warning
+        return "\n".join(str(part) for part in (self.search, text, self.scores, warning) if part is not None)
 
 
-def _samples_and_classes(X: Any, y: Any, target: str | None) -> tuple[Any, Any]:
-    """Return samples and their classes; with a target, from the columns of a data frame."""
-    if (y is None) == (target is None):
-        raise SugenetError("give the classes once: y, or the column of X that holds them, target='...'.")
-    if target is None:
-        return X, y
-    columns = [str(name) for name in getattr(X, "columns", ())]
-    if target not in columns:
+def _column(X: Any, name: str, argument: str) -> tuple[Any, Any]:
+    """Return a data frame without one of its columns, and this column."""
+    columns = [str(label) for label in getattr(X, "columns", ())]
+    if name not in columns:
         raise SugenetError(
-            f"target={quoted(target)} is not a column. The {len(columns)} columns are "
+            f"{argument}={quoted(name)} is not a column. The {len(columns)} columns are "
             f"{cut(', '.join(columns), letters=200)}."
         )
-    return X[[name for name in X.columns if str(name) != target]], X[target]
+    return X[[label for label in X.columns if str(label) != name]], X[name]
+
+
+def _samples_and_classes(
+    X: Any, y: Any, target: str | None, weights: Any
+) -> tuple[Any, Any, npt.NDArray[np.float64] | None]:
+    """Return samples, their classes and weights, without samples of weight 0; columns may be named."""
+    if (y is None) == (target is None):
+        raise SugenetError("give the classes once: y, or the column of X that holds them, target='...'.")
+    if target is not None:
+        X, y = _column(X, target, "target")
+    if isinstance(weights, str):
+        X, weights = _column(X, weights, "sample_weight")
+    numbers = sample_weights(weights, np.size(y))
+    if numbers is None or numbers.all():
+        return X, y, numbers
+    rows = np.flatnonzero(numbers)
+    return taken(X, rows), np.asarray(y)[rows], numbers[rows]
 
 
 def train(
@@ -124,6 +145,7 @@ def train(
     encoder: Encoder | None = None,
     names: Iterable[object] | None = None,
     classes: Iterable[object] | None = None,
+    sample_weight: Any = None,
     validation: tuple[Any, Any] | None = None,
     test_share: float = 0.1,
     progress: Callable[[Epoch], None] | None = None,
@@ -152,8 +174,12 @@ def train(
         Names of the features, for a learned encoder. None: the columns of `X`, if it has names.
     classes : iterable, default: None
         Names of the classes; `y` then holds class indices from 0.
+    sample_weight : array or str, default: None
+        Weight of each sample in the loss and in the choice of the best epoch, or the column of `X` that holds
+        the weights. A sample of weight 0 is left out. The weights of `Settings.class_weight` are factors.
     validation : tuple, default: None
-        Held-out samples and classes that choose the best epoch, in place of a share of `X`.
+        Held-out samples and classes that choose the best epoch, in place of a share of `X`. They have the
+        weights of their classes.
     test_share : float, default: 0.1
         Share of each class that takes no part in training and in choosing the epoch. The accuracy on these
         samples is `test_accuracy`. The encoder is learned from all samples, without their classes. 0 for
@@ -196,11 +222,11 @@ def train(
     (0, ('False', 'True'))
     """
     require_torch()
-    X, y = _samples_and_classes(X, y, target)
+    X, y, weights = _samples_and_classes(X, y, target, sample_weight)
     if minutes is not None:
         check_searchable(hidden, encoder, checkpoint, settings)
-        given = {"names": names, "classes": classes, "validation": validation, "test_share": test_share}
-        return _searched(X, y, minutes, settings, progress, given | {"notes": notes})
+        given = {"classes": classes, "validation": validation, "test_share": test_share, "notes": notes}
+        return _searched(X, y, weights, names, minutes, settings, progress, given)
     from sugenet.fit import folding, growing, loop
     from sugenet.fit.adversary import Adversary, Perturbation
     from sugenet.fit.module import LevelModule
@@ -212,7 +238,8 @@ def train(
             f"checkpoint={path.name} is for training by gradient descent, which depth= replaces."
         )
     array, coder = _rows_and_encoder(X, encoder, names)
-    labels, kinds = _labels(y, classes)
+    labels, known = _labels(y, classes)
+    kinds = tuple(map(str, known))
     if array.ndim != 2 or len(array) != len(labels):
         raise EncodingError(
             f"X has shape {array.shape} and y {len(labels)} entries: "
@@ -221,6 +248,11 @@ def train(
     test, others = _test_part(labels, settings.seed, test_share)
     coder = coder.with_training_range(array[others]) if coder.seen is None else coder
     inside, outside = _parts(labels, others, settings) if validation is None else (others, np.arange(0))
+    factors = class_factors(
+        settings.class_weight, known, labels[others], None if weights is None else weights[others]
+    )
+    weighted = settings.class_weight is not None or weights is not None
+    weighing = factors[labels] * (1 if weights is None else weights)
     levels = bool(sizes) and reads_levels(coder)
     region = robust_region(settings.robust)
     perturbation = None if region is None else Perturbation(coder, region, levels)
@@ -228,14 +260,21 @@ def train(
     seen = (
         None if settings.window is None else windows(coder, levels, settings.window, sizes[0], settings.seed)
     )
-    training = loop.Samples.of(coder, array[inside], labels[inside], levels, perturbation)
+    training = loop.Samples.of(
+        coder, array[inside], labels[inside], levels, perturbation, weighing[inside] if weighted else None
+    )
     if perturbation is not None:
         perturbation.check(*training.surrounded(np.arange(len(training))))
-    outer, outer_labels = array[outside], labels[outside]
+    outer, outer_labels, outer_weights = array[outside], labels[outside], weighing[outside]
     if validation is not None:
         outer = coder.rows(validation[0])
         outer_labels = _known_labels(validation[1], kinds, classes is not None)
-    held_out = loop.Samples.of(coder, outer, outer_labels, levels, perturbation) if len(outer) else None
+        outer_weights = factors[outer_labels]
+    held_out = (
+        loop.Samples.of(coder, outer, outer_labels, levels, perturbation, outer_weights if weighted else None)
+        if len(outer)
+        else None
+    )
     about = {"settings": settings.decisive(), "hidden": sizes, "classes": len(kinds), "top": training.top}
     mark = loop.run_mark(about, *training.arrays, *(() if held_out is None else held_out.arrays))
     with loop.threads(settings.threads):
@@ -264,38 +303,45 @@ def train(
     last = loop.Samples.of(coder, array[test], labels[test], levels, perturbation) if len(test) else None
     attacked = None
     if adversary is not None:
-        judged, generator = last or held_out or training, loop.generator_of(settings.seed, 0)
+        judged = replace(last or held_out or training, weights=None)
+        generator = loop.generator_of(settings.seed, 0)
         attacked = loop.accuracy_under_attack(adversary, module, judged, 1.0, generator)
+    part = "validation" if held_out is not None else "training"
+    chose = _scores(network, held_out or training, part, weighted)
+    tested = None if last is None else _scores(network, last, "test", weighted)
     return Trained(
         network,
         outcome.history,
-        _accuracy(network, held_out or training),
+        chose.accuracy,
         outcome.best_epoch,
         outcome.interrupted,
         comparison,
         module,
-        None if last is None else _accuracy(network, last),
+        None if tested is None else tested.accuracy,
         SampleCounts(len(training), 0 if held_out is None else len(held_out), len(test)),
         attacked,
         region,
+        tested or chose,
     )
 
 
 def _searched(
     X: Any,
     y: Any,
+    weights: npt.NDArray[np.float64] | None,
+    names: Iterable[object] | None,
     minutes: float,
     settings: Settings,
     progress: Callable[[Epoch], None] | None,
     given: dict[str, Any],
 ) -> Trained:
     """Search for the best candidate, and train it on all samples that are not for testing."""
-    labels, kinds = _labels(y, given["classes"])
-    array, _ = _rows_and_encoder(X, None, given["names"])
+    labels, known = _labels(y, given["classes"])
+    array, _ = _rows_and_encoder(X, None, names)
     _, others = _test_part(labels, settings.seed, given["test_share"])
 
     def learn(cuts: int) -> Encoder:
-        return _rows_and_encoder(X, None, given["names"], cuts)[1]
+        return _rows_and_encoder(X, None, names, cuts)[1]
 
     def run(
         rows: npt.NDArray[np.intp], candidate: Candidate, encoder: Encoder, watch: Callable[[Epoch], None]
@@ -305,7 +351,8 @@ def _searched(
             labels[others[rows]],
             candidate.hidden,
             encoder=encoder,
-            classes=kinds,
+            classes=known,
+            sample_weight=None if weights is None else weights[others[rows]],
             settings=candidate.settings(settings),
             test_share=0,
             progress=watch,
@@ -318,9 +365,10 @@ def _searched(
         y,
         best.hidden,
         encoder=learn(best.cuts),
+        sample_weight=weights,
         settings=best.settings(settings),
         progress=progress,
-        **{name: value for name, value in given.items() if name != "names"},
+        **given,
     )
     return replace(trained, search=found)
 
@@ -386,13 +434,14 @@ def _sizes(hidden: Sequence[int] | None, settings: Settings) -> tuple[int, ...]:
     return sizes
 
 
-def _labels(y: Any, classes: Iterable[object] | None) -> tuple[npt.NDArray[np.int64], tuple[str, ...]]:
+def _labels(y: Any, classes: Iterable[object] | None) -> tuple[npt.NDArray[np.int64], list[Any]]:
+    """Return class indices, and the classes."""
     array = np.asarray(y)
     if array.ndim != 1 or not len(array):
         raise EncodingError(f"y has shape {array.shape}, but one class for each sample is needed.")
     if classes is not None:
-        kinds = tuple(str(name) for name in classes)
-        return _known_labels(array, kinds, numbered=True), kinds
+        kinds = list(classes)
+        return _known_labels(array, tuple(map(str, kinds)), numbered=True), kinds
     if array.dtype.kind == "f" and (array != np.floor(array)).any():
         row = int(np.argmax(array != np.floor(array)))
         raise EncodingError(
@@ -402,7 +451,7 @@ def _labels(y: Any, classes: Iterable[object] | None) -> tuple[npt.NDArray[np.in
     seen, labels = np.unique(values, return_inverse=True)
     if len(seen) < 2:
         raise EncodingError(f"y holds one class only, {seen.tolist()[0]!r}. At least two are needed.")
-    return labels.astype(np.int64), tuple(str(name) for name in seen.tolist())
+    return labels.astype(np.int64), seen.tolist()
 
 
 def _known_labels(y: Any, kinds: tuple[str, ...], numbered: bool) -> npt.NDArray[np.int64]:
@@ -446,12 +495,12 @@ def _drawn(
     return np.flatnonzero(held), among[~held[among]]
 
 
-def _accuracy(network: Network, samples: Samples) -> float:
-    right = 0
+def _scores(network: Network, samples: Samples, part: str, weighted: bool) -> Scores:
+    answers = []
     for start in range(0, len(samples), _CHUNK):
         counts = network.packed("definition").match_counts(samples.inputs[start : start + _CHUNK])
-        right += int((network.head.classes(counts) == samples.y[start : start + _CHUNK]).sum())
-    return right / len(samples)
+        answers.append(network.head.classes(counts))
+    return Scores.of(network.classes, samples.y, np.concatenate(answers), part, weighted)
 
 
 def windows(encoder: Encoder, levels: bool, side: int, neurons: int, seed: int) -> Bits:

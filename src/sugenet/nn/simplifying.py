@@ -207,8 +207,7 @@ def drop_unread(
                 coding, cuts=tuple(c for c, kept in zip(coding.cuts, alive, strict=True) if kept)
             )
         codings.append(coding)
-    smaller = Encoder(codings, encoder.names, encoder.shape, encoder.seen, encoder.columns)
-    return smaller, np.flatnonzero(used)
+    return replace(encoder, codings=tuple(codings)), np.flatnonzero(used)
 
 
 def _layer(neurons: _Neurons, tops: Ints, from_levels: bool) -> Layer:

@@ -18,7 +18,6 @@ __all__ = [
     "Direction",
     "FeatureLevels",
     "Target",
-    "costs_of",
     "declared_chain",
     "declared_for",
     "learn_chain",
@@ -328,22 +327,3 @@ def named_target(y: npt.NDArray[Any], order: Sequence[Any]) -> Target:
     ranks = np.array([indices[value] for value in y.tolist()], dtype=np.int64)
     levels = np.array(list(order), dtype=y.dtype if y.dtype.kind != "U" else None)
     return Target(levels, ranks, False)
-
-
-def costs_of(costs: Any, labels: Sequence[Any], ranks: Ints) -> npt.NDArray[np.float64]:
-    """Return the cost of an error on each sample, by its label (default: 1)."""
-    if costs is None:
-        return np.ones(len(ranks))
-    known = list(labels)
-    if not isinstance(costs, Mapping):
-        raise SugenetError(f"costs is {costs!r}. Give a mapping from values of y to the cost of an error.")
-    for label, cost in costs.items():
-        if label not in known:
-            raise SugenetError(f"costs names {label!r}, which is not in y.")
-        if (
-            isinstance(cost, bool)
-            or not isinstance(cost, int | float | np.number)
-            or not 0 < cost < float("inf")
-        ):
-            raise SugenetError(f"costs[{label!r}] is {cost!r}; it must be a number above 0.")
-    return np.array([float(costs.get(label, 1)) for label in known])[ranks]
