@@ -15,8 +15,8 @@ import numpy.typing as npt
 from sugenet.errors import EncodingError, FileError, SugenetError
 from sugenet.files import check_writable
 from sugenet.fit.encoding import learn_encoder, reads_levels
-from sugenet.fit.search import Candidate, Search, check_searchable, search
 from sugenet.fit.scores import Scores
+from sugenet.fit.search import Candidate, Search, check_searchable, search
 from sugenet.fit.settings import Epoch, Settings, require_torch, robust_region
 from sugenet.fit.weights import class_factors, sample_weights, taken
 from sugenet.nn import Encoder, Network
