@@ -224,6 +224,7 @@ _SETTINGS: dict[str, tuple[Callable[[str], Any], Any, str, str]] = {
     "window": (whole(), None, "N", "square images: first-layer neurons read N x N pixels"),
     "robust": (typed(_region), None, "REGION", "train against linf:R or hamming:K around each sample"),
     "bound_share": (typed(_number), 0.1, "SHARE", "with --robust: share of the bound loss"),
+    "depth": (whole(), None, "N", "grow one hidden layer of trees of this depth"),
 }
 """Options for the fields of `fit.Settings`: type, default, metavar, help.
 
@@ -494,9 +495,7 @@ _TRAIN: Arguments = (
         label_column={"help": "CSV column with the class"},
         output=_MODEL_FILE,
     ),
-    option(
-        "--hidden", type=typed(_sizes), default="64,32", metavar="SIZES", help="sizes of the hidden layers"
-    ),
+    option("--hidden", type=typed(_sizes), metavar="SIZES", help="sizes of the hidden layers, such as 64,32"),
     option("--ignore", action="append", default=[], metavar="NAME", help="column to leave out; repeatable"),
     option("--weights", metavar="COLUMN", help="column with the weights of the rows"),
     option(

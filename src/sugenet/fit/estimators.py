@@ -852,8 +852,9 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    hidden : sequence of int
-        Sizes of the hidden layers; ``()`` for none (default: (64, 32)).
+    hidden : sequence of int or None
+        Sizes of the hidden layers; ``()`` for none. None for (64, 32), or the layer that `depth` grows
+        (default: None).
     cuts : int, or dict from feature to int or cuts
         How numbers become bits, see `FeatureBinarizer` (default: 4).
     coding : str
@@ -895,6 +896,10 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         Region to train against, such as ``"linf:25"``, in units of the features (default: None).
     bound_share : float
         With `robust`, the share of the loss that is about interval bounds (default: 0.1).
+    depth : int or None
+        Grow one hidden layer by boosting trees of this depth, in place of gradient descent (default: None).
+    minutes : float or None
+        Choose `hidden`, `cuts` and settings by cross-validation within this time (default: None).
     threads : int
         Threads of PyTorch (default: 1).
     random_state : int, RandomState or None
@@ -950,7 +955,7 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        hidden: Sequence[int] = (64, 32),
+        hidden: Sequence[int] | None = None,
         *,
         cuts: Any = 4,
         coding: CodingChoice = "auto",
@@ -972,6 +977,8 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         window: int | None = None,
         robust: Any = None,
         bound_share: float = 0.1,
+        depth: int | None = None,
+        minutes: float | None = None,
         threads: int = 1,
         random_state: Any = None,
     ) -> None:

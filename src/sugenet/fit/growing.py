@@ -103,8 +103,8 @@ def grow(
         for path, value in tree:
             # not i is 1 - i: one neuron serves both leaves of a tree of depth 1
             signs = {(): 1, (-path[0],): -1} if len(path) == 1 and path[0] < 0 else {path: 1}
-            for part, sign in signs.items():
-                leaves[part] = leaves.get(part, 0) + sign * value
+            for literals, sign in signs.items():
+                leaves[literals] = leaves.get(literals, np.zeros_like(value)) + sign * value
     return leaves, Course(tuple(history), best_epoch, interrupted)
 
 
@@ -123,9 +123,10 @@ def _holds(inputs: npt.NDArray[np.bool_], path: Path) -> npt.NDArray[np.int64]:
 
 def _tree(inputs: _Floats, slopes: _Floats, curves: _Floats, depth: int) -> list[tuple[Path, _Floats]]:
     """Return the leaves of one tree and their values, a share of the Newton step of each class."""
-    leaves, rooms = [], [(np.arange(len(inputs)), ())]
-    while rooms:
-        rows, path = rooms.pop()
+    leaves: list[tuple[Path, _Floats]] = []
+    nodes: list[tuple[npt.NDArray[np.int64], Path]] = [(np.arange(len(inputs)), ())]
+    while nodes:
+        rows, path = nodes.pop()
         slope, curve = slopes[rows].sum(axis=0), curves[rows].sum(axis=0)
         if len(path) < depth and len(rows) >= 2 * _SMALLEST:
             there = inputs[rows]
@@ -137,7 +138,7 @@ def _tree(inputs: _Floats, slopes: _Floats, curves: _Floats, depth: int) -> list
             bit = int(gains.argmax())
             if gains[bit] > _TINY * len(inputs):
                 on = there[:, bit] > 0
-                rooms += [
+                nodes += [
                     (rows[part], tuple(sorted((*path, literal), key=abs)))
                     for part, literal in ((~on, -bit - 1), (on, bit + 1))
                 ]
@@ -159,7 +160,7 @@ def planted(
     for row, path in zip(weights, paths, strict=True):
         for literal in path:
             row[abs(literal) - 1] = 1 if literal > 0 else -1
-    smaller, read = drop_unread(encoder, weights.any(axis=0))
+    smaller, read = drop_unread(encoder, np.asarray(weights.any(axis=0)))
     if reads_levels(smaller):  # levels in place of bits would be another network
         smaller, read = encoder, np.arange(encoder.width)
     values = np.array([leaves[path] for path in paths], dtype=np.float64)

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
-from math import sqrt
+from math import inf, sqrt
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.errors import EncodingError, SugenetError
 from sugenet.fit.settings import Epoch, Settings
-from sugenet.nn import Encoder, Network
+from sugenet.nn.arrays import Ints
 from sugenet.reprs import Sentences
 
 __all__ = ["CANDIDATES", "Candidate", "Search", "check_searchable", "search"]
@@ -29,7 +27,6 @@ _FEW_ROUNDS: tuple[tuple[tuple[int, ...], int], ...] = (((0, 1, 2), 4000), ((3, 
 _FEW = 1500  # samples: one fold of fewer does not tell candidates apart
 _NEAR = 0.5  # standard errors by which scores hardly differ
 _SHARE = 0.7  # of the time is for the search, the rest for the final training
-_WIDEST = 6000  # bits that the cuts of numbers may give
 
 
 @dataclass(frozen=True)
@@ -67,7 +64,6 @@ CANDIDATES = (
 
 If the time is short, the first ones count, and an earlier one wins if scores hardly differ.
 """
-_FEWEST = min(one.cuts for one in CANDIDATES)
 _CHOSEN = {"validation_share", "patience", *(name for one in CANDIDATES for name, _ in one.changed)}
 
 
@@ -120,11 +116,9 @@ def check_searchable(hidden: Any, encoder: Any, checkpoint: Any, settings: Setti
 
 
 def search(
-    rows: npt.NDArray[Any],
-    labels: npt.NDArray[np.int64],
+    labels: Ints,
     minutes: float,
-    learn: Callable[[int], Encoder],
-    run: Callable[[npt.NDArray[np.intp], Candidate, Encoder, Callable[[Epoch], None]], Network],
+    run: Callable[[Candidate, Ints, Ints, Callable[[Epoch], None]], Ints],
     settings: Settings,
     clock: Callable[[], float],
 ) -> Search:
@@ -132,14 +126,13 @@ def search(
 
     Parameters
     ----------
-    rows, labels
-        Samples and class indices, without test samples.
+    labels
+        Class indices of the samples, without test samples.
     minutes
         Time limit, which also leaves time for a final training.
-    learn
-        Returns the encoder with this number of cuts per numeric feature.
     run
-        Trains a candidate on some of the samples, with an encoder, and calls the progress after every epoch.
+        Trains a candidate on the first samples given, and returns the classes of the second. It calls the
+        progress after every epoch, and raises `EncodingError` if the candidate does not fit the data.
     settings
         Settings that candidates change; its seed also determines the folds.
     clock
@@ -156,19 +149,15 @@ def search(
     SugenetError
         If `minutes` is not positive, or no candidate fits.
     """
-    if isinstance(minutes, bool) or not isinstance(minutes, int | float) or not 0 < minutes < float("inf"):
+    if isinstance(minutes, bool) or not isinstance(minutes, int | float) or not 0 < minutes < inf:
         raise SugenetError(f"minutes={minutes!r} must be a positive number, such as 2.")
-    end, rng, learned = (
-        clock() + 60 * minutes * _SHARE,
-        np.random.default_rng([settings.seed, 4]),
-        cache(learn),
-    )
+    end, rng = clock() + 60 * minutes * _SHARE, np.random.default_rng([settings.seed, 4])
     fold_of = np.empty(len(labels), np.int64)
     for kind in np.unique(labels):
-        found = rng.permutation(np.flatnonzero(labels == kind))
-        fold_of[found] = np.arange(len(found)) % _FOLDS
+        members = rng.permutation(np.flatnonzero(labels == kind))
+        fold_of[members] = np.arange(len(members)) % _FOLDS
     order = rng.permutation(len(labels))
-    answers: dict[Candidate, npt.NDArray[np.int64]] = {}
+    answers: dict[Candidate, Ints] = {}
     folds: dict[Candidate, int] = {}
     left, complete, wrong = [one for one in CANDIDATES if _fits(one, settings)], True, None
 
@@ -176,40 +165,36 @@ def search(
         if clock() > end and answers:
             raise _OutOfTime
 
-    def score(candidate: Candidate) -> float:
-        return _score(labels, answers[candidate])
-
     try:
         for tested, most in _FEW_ROUNDS if len(labels) < _FEW else _ROUNDS:
             for candidate in list(left):
-                encoder = learned(candidate.cuts)
-                got = answers.get(candidate, np.full(len(labels), -1)).copy()
+                given = answers.get(candidate, np.full(len(labels), -1)).copy()
                 try:
-                    if encoder.width > _WIDEST and candidate.cuts > _FEWEST:
-                        raise EncodingError(f"cuts={candidate.cuts} gives {encoder.width} bits.")
                     for fold in tested:
-                        inside, outside = (
-                            order[part][:most] for part in (fold_of[order] != fold, fold_of[order] == fold)
-                        )
-                        got[outside] = run(np.sort(inside), candidate, encoder, watch).predict(rows[outside])
-                except EncodingError as error:  # too few samples, or too many bits
+                        outside = order[fold_of[order] == fold][:most]
+                        inside = np.sort(order[fold_of[order] != fold][:most])
+                        given[outside] = run(candidate, inside, outside, watch)
+                except EncodingError as error:
                     left.remove(candidate)
                     wrong = error
                     continue
-                answers[candidate], folds[candidate] = got, folds.get(candidate, 0) + len(tested)
+                answers[candidate], folds[candidate] = given, folds.get(candidate, 0) + len(tested)
                 if clock() > end:
                     raise _OutOfTime
-            left = sorted(left, key=score, reverse=True)[: max(1, (len(left) + 1) // 2)]
-    except (_OutOfTime, KeyboardInterrupt) as stop:
+            left.sort(key=lambda one: _score(labels, answers[one]), reverse=True)
+            left = left[: (len(left) + 1) // 2]
+    except (_OutOfTime, KeyboardInterrupt):
         if not answers:
-            raise KeyboardInterrupt from stop
+            raise
         complete = False
     if not answers:
         raise wrong or SugenetError("no candidate of the search fits the settings. Leave minutes= out.")
-    trials = [Trial(one, folds[one], score(one)) for one in CANDIDATES if one in answers]
+    trials = [Trial(one, folds[one], _score(labels, answers[one])) for one in CANDIDATES if one in answers]
     top = max(trials, key=lambda one: (one.folds, one.score))
-    error = sqrt(top.score * (1 - top.score) / int((answers[top.candidate] >= 0).sum()))
-    chosen = next(one for one in trials if one.folds == top.folds and one.score >= top.score - _NEAR * error)
+    deviation = sqrt(top.score * (1 - top.score) / int((answers[top.candidate] >= 0).sum()))
+    chosen = next(
+        one for one in trials if one.folds == top.folds and one.score >= top.score - _NEAR * deviation
+    )
     trials.sort(key=lambda one: (one is chosen, one.folds, one.score), reverse=True)
     return Search(tuple(trials), complete, len(CANDIDATES) - len(trials))
 
@@ -222,7 +207,7 @@ def _fits(candidate: Candidate, settings: Settings) -> bool:
     return True
 
 
-def _score(labels: npt.NDArray[np.int64], answers: npt.NDArray[np.int64]) -> float:
+def _score(labels: Ints, answers: Ints) -> float:
     """Return the mean of accuracy and balanced accuracy on the samples with an answer."""
     asked = np.flatnonzero(answers >= 0)
     right = answers[asked] == labels[asked]

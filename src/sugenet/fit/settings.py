@@ -27,8 +27,17 @@ _KINDS: dict[str, type[Linf | Hamming]] = {"linf": Linf, "hamming": Hamming}
 _LEAST = {"epochs": 1, "batch": 2, "seed": 0, "tau_goal": 1, "levels": 2, "weight_bits": 1, "threads": 1}
 _SHARES = ("validation_share", "smoothing", "noise", "sparsity", "bound_share")
 _MOST = {"levels": 256, "weight_bits": 8, "threads": 1024}
-_BY_GRADIENT = ("batch", "rate", "smoothing", "noise", "sparsity", "tau_decay", "tau_goal", "levels")
-_BY_GRADIENT += ("weight_bits", "window", "robust", "bound_share")
+_FOR_GRADIENT = (
+    "batch",
+    "rate",
+    "tau_decay",
+    "tau_goal",
+    "levels",
+    "weight_bits",
+    "window",
+    "robust",
+    *_SHARES[1:],
+)
 _OTHERS = ("threads", "class_weight", "costs")
 
 
@@ -185,7 +194,7 @@ class Settings:
         for name in ("patience", "window", "depth"):
             if getattr(self, name) is not None:
                 _check_integer(name, getattr(self, name), 1)
-        for name in _BY_GRADIENT if self.depth is not None else ():
+        for name in _FOR_GRADIENT if self.depth is not None else ():
             if getattr(self, name) != _PLAIN[name]:
                 raise SugenetError(
                     f"{name}={getattr(self, name)} is for training by gradient descent, but "

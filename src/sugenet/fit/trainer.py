@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from math import isqrt
 from pathlib import Path
 from time import monotonic
@@ -20,7 +21,7 @@ from sugenet.fit.search import Candidate, Search, check_searchable, search
 from sugenet.fit.settings import Epoch, Settings, require_torch, robust_region
 from sugenet.fit.weights import class_factors, sample_weights, taken
 from sugenet.nn import Encoder, Network
-from sugenet.nn.arrays import Bits
+from sugenet.nn.arrays import Bits, Ints
 from sugenet.nn.samples import named_rows
 from sugenet.problem.regions import Hamming, Linf
 from sugenet.reprs import Sentences, cut, quoted
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["SampleCounts", "Trained", "train", "windows"]
 
 _CHUNK = 8192
+_WIDEST = 8000  # bits of an encoder that a search tries
 _CALM = 2  # divides the value of a vote in robust training, so that margins continue to grow
 _DEFAULTS = Settings()
 
@@ -75,13 +77,13 @@ class Trained(Sentences):
     """
     region: Linf | Hamming | None = None
     """The region that the network was trained against."""
-    search: Search | None = None
-    """With ``minutes=``, the candidates that were tried."""
     scores: Scores | None = None
     """Recall of each class, balanced accuracy, and the accuracy of the best constant answer.
 
     The samples are those of the first accuracy available: test, else validation, else training samples.
     """
+    search: Search | None = None
+    """With ``minutes=``, the candidates that were tried."""
 
     def __str__(self) -> str:
         ended = " (interrupted)" if self.interrupted else ""
@@ -337,34 +339,37 @@ def _searched(
 ) -> Trained:
     """Search for the best candidate, and train it on all samples that are not for testing."""
     labels, known = _labels(y, given["classes"])
-    array, _ = _rows_and_encoder(X, None, names)
     _, others = _test_part(labels, settings.seed, given["test_share"])
 
-    def learn(cuts: int) -> Encoder:
-        return _rows_and_encoder(X, None, names, cuts)[1]
+    @cache
+    def prepared(cuts: int) -> tuple[npt.NDArray[Any], Encoder]:
+        return _rows_and_encoder(X, None, names, cuts)
 
-    def run(
-        rows: npt.NDArray[np.intp], candidate: Candidate, encoder: Encoder, watch: Callable[[Epoch], None]
-    ) -> Network:
-        return train(
-            array[others[rows]],
-            labels[others[rows]],
+    def run(candidate: Candidate, inside: Ints, outside: Ints, watch: Callable[[Epoch], None]) -> Ints:
+        (array, encoder), rows = prepared(candidate.cuts), others[inside]
+        if encoder.width > _WIDEST:
+            raise EncodingError(f"cuts={candidate.cuts} give {encoder.width} bits, too many for a search.")
+        trained = train(
+            array[rows],
+            labels[rows],
             candidate.hidden,
             encoder=encoder,
             classes=known,
-            sample_weight=None if weights is None else weights[others[rows]],
+            sample_weight=None if weights is None else weights[rows],
             settings=candidate.settings(settings),
             test_share=0,
             progress=watch,
-        ).network
+        )
+        return trained.network.predict(array[others[outside]])
 
-    found = search(array[others], labels[others], minutes, learn, run, settings, monotonic)
+    found = search(labels[others], minutes, run, settings, monotonic)
     best = found.trials[0].candidate
+    array, encoder = prepared(best.cuts)
     trained = train(
         array,
         y,
         best.hidden,
-        encoder=learn(best.cuts),
+        encoder=encoder,
         sample_weight=weights,
         settings=best.settings(settings),
         progress=progress,

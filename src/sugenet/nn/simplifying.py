@@ -59,7 +59,7 @@ def simplify(network: Network) -> Network:
     if not layers and network.layers:
         votes = np.zeros((head.outputs, encoder.width), np.int64)
     first, on_levels = layers[0].rows if layers else votes, network.reads_levels and bool(layers)
-    encoder, read = drop_unread(encoder, first.any(axis=0), on_levels=on_levels)
+    encoder, read = drop_unread(encoder, np.asarray(first.any(axis=0)), on_levels=on_levels)
     first, tops = (
         (first, np.array(encoder.tops)) if on_levels else (first[:, read], np.ones(len(read), np.int64))
     )
