@@ -253,6 +253,20 @@ def _table(options: Namespace) -> Table:
     )
 
 
+_BY_SEARCH = ("hidden", "cuts", "cut_at", "coding", "checkpoint")
+_MINUTES = 2.0
+
+
+def _minutes(options: Namespace) -> float | None:
+    """Return the time limit of the search; None if options choose the network, or the samples are arrays."""
+    given = [*_BY_SEARCH, *(name for name in _SETTINGS if name not in ("class_weight", "costs"))]
+    if "minutes" in options.given:
+        refuse_idle(options, given, "excludes --minutes, which chooses sizes, cuts and settings.")
+        return float(options.minutes)
+    plain = not options.data.lower().endswith(".npz") and not options.given.intersection(given)
+    return _MINUTES if plain else None
+
+
 def _run_training(options: Namespace, screen: Screen) -> int:
     from sugenet.fit import Settings, learn_encoder, print_progress, train
     from sugenet.io import save
@@ -277,14 +291,23 @@ def _run_training(options: Namespace, screen: Screen) -> int:
                 f"note: column {name!r} has {texts} categories. If it names the rows, add "
                 f"--ignore {quote(name)}"
             )
+    minutes = _minutes(options)
+    if minutes is not None:
+        screen.tell(
+            f"choosing sizes, cuts and settings, for at most {minutes:g} minutes; Ctrl-C ends it earlier"
+        )
     trained = train(
         table.X,
         table.y,
         options.hidden,
         settings=settings,
-        encoder=learn_encoder(
+        encoder=None
+        if minutes is not None
+        else learn_encoder(
             table.X, coding=options.coding, cuts=options.cut_at or options.cuts, names=table.names
         ),
+        names=None if minutes is None else table.names,
+        minutes=minutes,
         classes=table.classes,
         sample_weight=table.weights,
         test_share=options.test_share,
@@ -292,7 +315,8 @@ def _run_training(options: Namespace, screen: Screen) -> int:
         checkpoint=options.checkpoint,
         notes={
             "data": visible(str(options.data)),
-            "trained with": f"seed {options.seed}, {options.epochs} epochs",
+            "trained with": f"seed {options.seed}, "
+            + (f"{options.epochs} epochs" if minutes is None else f"a search of {minutes:g} minutes"),
         },
     )
     save(trained.network, options.output)
@@ -308,6 +332,7 @@ def _run_training(options: Namespace, screen: Screen) -> int:
         "epochs": len(trained.history),
         "compared": {name: getattr(trained.comparison, name) for name in ("samples", "values", "differing")},
         "interrupted": trained.interrupted,
+        "search": None if trained.search is None else trained.search.data(),
         "fingerprint": trained.network.fingerprint,
     }
     return screen.say(f"{trained}\nwritten to {visible(options.output)}", data)
@@ -530,6 +555,12 @@ _TRAIN: Arguments = (
             option(f"--{name.replace('_', '-')}", type=kind, default=default, metavar=value, help=about)
             for name, (kind, default, value, about) in _SETTINGS.items()
         ],
+    ),
+    option(
+        "--minutes",
+        type=typed(_number),
+        metavar="M",
+        help="choose sizes, cuts and settings within M minutes",
     ),
     option("--checkpoint", metavar="FILE", help="checkpoint file (created or resumed)"),
     *shared(

@@ -89,6 +89,20 @@ class Search(Sentences):
     skipped: int = 0
     """Number of candidates that were not tried: the settings or the data do not fit, or the time was over."""
 
+    def data(self) -> dict[str, Any]:
+        """Return the search as JSON values."""
+        trials = [
+            {
+                "score": one.score,
+                "folds": one.folds,
+                "hidden": one.candidate.hidden,
+                "cuts": one.candidate.cuts,
+            }
+            | dict(one.candidate.changed)
+            for one in self.trials
+        ]
+        return {"trials": trials, "complete": self.complete, "skipped": self.skipped}
+
     def __str__(self) -> str:
         ended = "" if self.complete else "; the time limit or Ctrl-C ended the search, so a rerun may differ"
         skipped = f"; {self.skipped} not tried" if self.skipped else ""
