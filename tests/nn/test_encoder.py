@@ -236,3 +236,12 @@ def test_limits_compare_exactly_whatever_their_type():
         assert type(span.high) is float
         assert coding.move(0.0, 1, span) is None
     assert Span(0, Decimal("0.1")).high == 0.1
+
+
+def test_booleans_are_read_like_other_bits_if_some_are_unread():
+    X = np.array([[False, True, True], [True, False, False]])
+    encoder = Encoder([bit(), unused(0, 1, True), bit()])
+    smaller = Encoder([bit(), replace(bit(), cuts=()), bit()])
+    for some in (encoder, smaller):
+        assert some.encode(X).tolist() == X[:, [0, 2]].tolist()
+        assert some.levels(X).tolist() == [[0, 0, 1], [1, 0, 0]]
