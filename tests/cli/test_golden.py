@@ -28,6 +28,7 @@ WHOLE = re.compile(r'\$ |\s*"')
 """What is never broken: commands, JSON."""
 VARIES = [
     (re.compile(r'("(?:seconds|bytes|accuracy|test_accuracy|best_epoch)": )[0-9.e+-]+'), r"\1#"),
+    (re.compile(r'^    "balanced_accuracy": .*?^    "warning": .*?$', re.MULTILINE | re.DOTALL), "    #"),
     (re.compile(r'("fingerprint": ")[0-9a-f]{64}'), r"\1#"),
     (re.compile(r"of [0-9,]+ kB"), "of # kB"),
     (re.compile(r"[0-9]+\.[0-9]+%"), "#%"),

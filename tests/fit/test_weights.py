@@ -18,6 +18,7 @@ from sugenet.fit.weights import class_factors, taken
 torch = pytest.importorskip("torch")
 
 from sugenet.fit.loop import Samples, _loss  # noqa: E402
+from sugenet.fit.module import LevelModule  # noqa: E402
 
 SHORT = Settings(epochs=4, batch=16)
 
@@ -91,11 +92,21 @@ def test_the_loss_of_integer_weights_is_that_of_repeated_samples():
     assert torch.isclose(_loss(logits, y, weights / weights.mean(), SHORT), repeated)
 
 
-def test_weights_of_1_are_no_weights_in_every_score():
+@pytest.mark.parametrize("weight", [1, 0.3])
+def test_equal_weights_are_no_weights(weight):
     X, y = rows()
-    plain, ones = (train(X, y, (4,), settings=SHORT, sample_weight=w) for w in (None, np.ones(len(y))))
-    assert plain.counts == ones.counts
-    assert plain.history[0].loss == pytest.approx(ones.history[0].loss)
+    plain, equal = (train(X, y, (4,), settings=SHORT, sample_weight=w) for w in (None, [weight] * len(y)))
+    assert plain.network == equal.network
+    assert plain.history == equal.history
+    assert plain.scores == replace(equal.scores, weighted=False)
+
+
+def test_classes_start_with_the_odds_of_their_weights():
+    module = LevelModule.start((4, 3, 3), torch.Generator().manual_seed(0))
+    module.expect(np.array([1.0, 8.0, 0.0]))
+    low, high, absent = (module.unit * module.bias.detach().double()).tolist()
+    assert np.isclose(high - low, np.log(8))
+    assert absent == low
 
 
 def test_a_column_can_hold_the_weights():

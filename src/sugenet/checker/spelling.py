@@ -60,7 +60,7 @@ _DOCUMENT = {
     "classes": list,
     "notes": dict,
 }
-_MORE = {"source": dict, "seen": list, "domain": dict}
+_MORE = {"source": dict, "seen": list, "domain": dict, "columns": dict}
 _ROOM = {"level": 1 << 56, "level conv": 1 << 56, "real": 1 << 56, "real conv": 1 << 56, "head": 1 << 60}
 """Match counts stay below these bounds, otherwise below 2^31."""
 _KEPT = (type(None), bool, int, float, str)
@@ -94,6 +94,8 @@ def _version(document: Mapping[str, Any]) -> int:
     """Return the first version that can represent a document."""
     kinds = {part.get("kind") for part in document["layers"] if isinstance(part, dict)}
     source = document.get("source", {})
+    if "columns" in document:
+        return 7
     if kinds & {"real", "real conv"} or any(isinstance(source.get(end), list) for end in ("start", "step")):
         return 6
     if "seen" in document or "domain" in document:

@@ -22,6 +22,8 @@ from itertools import pairwise
 from math import log2, sqrt
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Generator, Tensor
 from torch.nn.functional import batch_norm, cross_entropy
@@ -137,6 +139,15 @@ class LevelModule:
             weight_bits=weight_bits,
             seen=mask,
         )
+
+    def expect(self, totals: npt.NDArray[Any]) -> None:
+        """Start with the biases of classes with these total weights.
+
+        Biases learn slowly, so classes of very different weights would take many epochs.
+        """
+        logs = np.log(np.where(totals > 0, totals, totals[totals > 0].min()))
+        with torch.no_grad():
+            self.bias += torch.from_numpy((logs - logs.mean()) / self.unit)
 
     @property
     def depth(self) -> int:

@@ -29,8 +29,9 @@ class Scores(Sentences):
       recall of leave      5.56%  1 of 18
       recall of stay     100.00%  440 of 440
     >>> print(scores.warning)
-    The network is hardly better than always answering stay: 441 instead of 440 of 458 test samples are right,
-    and balanced accuracy is 52.78%. Its explanations may be about noise. Train with class_weight="balanced".
+    The network is hardly better than always answering stay. Of 458 test samples it is right on 441, the
+    constant answer on 440. Balanced accuracy is 52.78%. Its explanations may be about noise. Train with
+    class_weight="balanced" (--class-weight balanced).
     """
 
     classes: tuple[str, ...]
@@ -112,12 +113,12 @@ class Scores(Sentences):
         advice = (
             "Its columns may not separate the classes, or training was too short."
             if self.weighted
-            else 'Train with class_weight="balanced".'
+            else 'Train with class_weight="balanced" (--class-weight balanced).'
         )
         return (
-            f"The network is hardly better than always answering {self.majority}: {self._right} instead of "
-            f"{best} of {sum(self.totals)} {self.part} samples are right, and balanced accuracy is "
-            f"{self.balanced_accuracy:.2%}. Its explanations may be about noise. {advice}"
+            f"The network is hardly better than always answering {self.majority}. Of {sum(self.totals)} "
+            f"{self.part} samples it is right on {self._right}, the constant answer on {best}. Balanced "
+            f"accuracy is {self.balanced_accuracy:.2%}. Its explanations may be about noise. {advice}"
         )
 
     def data(self) -> dict[str, Any]:

@@ -253,8 +253,8 @@ def train(
     factors = class_factors(
         settings.class_weight, known, labels[others], None if weights is None else weights[others]
     )
-    weighted = settings.class_weight is not None or weights is not None
     weighing = factors[labels] * (1 if weights is None else weights)
+    weighted = bool((weighing[others] != weighing[others][:1]).any())  # equal weights are no weights
     levels = bool(sizes) and reads_levels(coder)
     region = robust_region(settings.robust)
     perturbation = None if region is None else Perturbation(coder, region, levels)
@@ -291,6 +291,8 @@ def train(
             )
             if adversary is not None:
                 module.unit /= _CALM
+            if training.weights is not None:
+                module.expect(np.bincount(training.y, training.weights, minlength=len(kinds)))
             outcome = loop.run(module, training, held_out, settings, mark, progress, path, adversary)
         else:
             leaves, outcome = growing.grow(training, held_out, len(kinds), settings, progress)
@@ -309,8 +311,9 @@ def train(
         generator = loop.generator_of(settings.seed, 0)
         attacked = loop.accuracy_under_attack(adversary, module, judged, 1.0, generator)
     part = "validation" if held_out is not None else "training"
-    chose = _scores(network, held_out or training, part, weighted)
-    tested = None if last is None else _scores(network, last, "test", weighted)
+    asked = settings.class_weight is not None or weights is not None
+    chose = _scores(network, held_out or training, part, asked)
+    tested = None if last is None else _scores(network, last, "test", asked)
     return Trained(
         network,
         outcome.history,

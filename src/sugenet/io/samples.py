@@ -22,14 +22,14 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.capacity.arguments import NUMBER, number_text, read_number
-from sugenet.errors import FileError, how_to_install
+from sugenet.errors import EncodingError, FileError, how_to_install
 from sugenet.files import write_bytes, write_text
 from sugenet.io.plain.gzipped import unzipped
 from sugenet.io.plain.packed import open_archive, read_array, refusing
 from sugenet.io.plain.refusals import refuse_if, required, within
 from sugenet.io.plain.rows import LINE_LIMIT, csv_rows, otherwise_separated
 from sugenet.io.plain.texts import read_standard_input
-from sugenet.nn import Network, OneHot, Steps
+from sugenet.nn import Encoder, Network, OneHot, Steps
 from sugenet.nn.samples import shape_text
 from sugenet.reading import open_file, open_text, read_file
 
@@ -64,8 +64,9 @@ def read_samples(
     path
         One of these:
 
-        - A CSV file (``-`` for standard input) with one sample per line. Columns are named like the features,
-          or are in their order without a header.
+        - A CSV file (``-`` for standard input) with one sample per line. Columns are named like the features
+          or like the raw columns that these are read from (`Encoder.columns`), or are in their order without
+          a header.
         - A ``.npy`` array, or a ``.npz`` file with an array ``X``, and the indices or names of the true
           classes in ``y``.
         - An IDX file, such as ``t10k-images-idx3-ubyte`` of MNIST.
@@ -186,67 +187,80 @@ def write_samples(path: str | Path, network: Network, rows: Sequence[Sequence[An
 def _csv(
     lines: TextIO, name: str, network: Network, target: str | None, delimiter: str
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp] | None]:
-    features, codings = network.encoder.names, network.encoder.codings
-    rows = csv_rows(lines, name, delimiter=delimiter, longest=max(LINE_LIMIT, 64 * len(features)))
+    encoder = network.encoder
+    features, columns = encoder.names, encoder.columns
+    sources: Sequence[tuple[str, ...]] = [(feature,) for feature in features]
+    labels = list(features if columns is None else columns.names)
+    rows = csv_rows(lines, name, delimiter=delimiter, longest=max(LINE_LIMIT, 64 * len(labels)))
     first = required(next(rows, None), f"{name} is empty. Give one sample a line.")
     header = first[1]
-    if set(features) & set(header) or (target is not None and target in header):
-        _check_header(header, name, network, target, delimiter)
-        indices = [header.index(feature) for feature in features]
+    if {*features, *labels, target} & set(header):
+        if columns is not None:
+            sources = columns.sources(header, features)
+        _check_header(header, name, list(dict.fromkeys(chain(*sources))), target, delimiter)
+        labels = header
     else:
-        indices = list(range(len(features)))
         if target is not None:
             raise FileError(
                 f"{name} has no column {target!r}: its first line is {', '.join(header[:6])}."
                 f"{otherwise_separated(header, delimiter, lambda cells: target in cells)}"
             )
-        if len(header) != len(features):
+        if len(header) == len(features):
+            labels = list(features)
+        elif columns is not None:
+            sources = [feature.columns for feature in columns.features]
+        if len(header) != len(labels):
             raise FileError(
                 f"{name} has {len(header)} column{'s' * (len(header) != 1)} and no header with the feature "
                 f"names, but the model reads {len(features)} features."
                 f"{otherwise_separated(header, delimiter, lambda cells: len(cells) >= len(features) > 1)}"
             )
-        not_numeric = [
-            isinstance(coding, Steps) and not re.fullmatch(NUMBER, cell)
-            for coding, cell in zip(codings, header, strict=True)
-        ]
         refuse_if(
-            all(not_numeric),
+            all(isinstance(coding, Steps) for coding in encoder.codings)
+            and not any(re.fullmatch(NUMBER, cell) for cell in header),
             name,
             f"its first line, {_some(header)}, is neither a sample nor the names of the "
             f"features, which are {_some(features)}. Name the columns like the features, in any order; "
             "or leave the first line out and keep their order.",
         )
         rows = chain([first], rows)
-    kind = np.float64 if all(isinstance(coding, Steps) for coding in codings) else object
+    indices = [[labels.index(label) for label in source] for source in sources]
+    titles = [
+        source[0] if len(source) == 1 else title for source, title in zip(sources, features, strict=True)
+    ]
+    kind = np.float64 if all(isinstance(coding, Steps) for coding in encoder.codings) else object
     column = None if target is None else header.index(target)
-    samples, labels = [], []
+    samples, truths = [], []
     for number, row in rows:
         if len(row) != len(header):
             raise FileError(f"{name}, line {number}: {len(row)} cells, but the first line has {len(header)}.")
-        samples.append(
-            _sample([row[index] for index in indices], network, f"{name}, line {number}, column", kind)
-        )
+        cells = [[row[index] for index in group] for group in indices]
+        try:
+            samples.append(_sample(cells, encoder, titles, kind))
+        except FileError as error:
+            raise FileError(f"{name}, line {number}, column {error}") from None
         if column is not None:
-            labels.append(row[column])
+            truths.append(row[column])
     refuse_if(not samples, f"{name} has a line of names and no samples below it. Give one sample a line.")
     X = np.stack(samples)
-    return X, None if column is None else _truth(labels, network, f"{name}, column {target}")
+    return X, None if column is None else _truth(truths, network, f"{name}, column {target}")
 
 
-def _sample(cells: list[str], network: Network, where: str, kind: Any) -> npt.NDArray[Any]:
+def _sample(cells: list[list[Any]], encoder: Encoder, titles: Sequence[str], kind: Any) -> npt.NDArray[Any]:
+    """Return the values of the features of one sample, each read from one or several cells."""
     # the usual case in one step: these characters become floats as below
-    if kind is np.float64 and _DIGITS.fullmatch("".join(cells)):
+    if kind is np.float64 and _DIGITS.fullmatch("".join(cell for (cell,) in cells)):
         with suppress(ValueError):
-            numbers = np.array([float(cell) for cell in cells])
+            numbers = np.array([float(cell) for (cell,) in cells])
             if np.abs(numbers).max(initial=0) < _EXACT:
                 return numbers
     values = np.empty(len(cells), object)
-    for j, (text, coding) in enumerate(zip(cells, network.encoder.codings, strict=True)):
+    for j, (group, coding) in enumerate(zip(cells, encoder.codings, strict=True)):
         try:
-            values[j] = _cell(text, coding)
-        except FileError as error:
-            raise FileError(f"{where} {network.encoder.names[j]}: {error}") from None
+            value = group[0] if encoder.columns is None else encoder.columns.features[j].value(group, coding)
+            values[j] = _cell(value, coding) if isinstance(value, str) else value
+        except (FileError, EncodingError) as error:
+            raise FileError(f"{titles[j]}: {error}") from None
     is_long = any(type(v) is Fraction or (type(v) is int and abs(v) >= _EXACT) for v in values)
     return values if is_long else values.astype(kind)
 
@@ -255,20 +269,21 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
 
 
-def _check_header(header: list[str], name: str, network: Network, target: str | None, delimiter: str) -> None:
-    features = network.encoder.names
-    missing = next((feature for feature in features if feature not in header), None)
+def _check_header(
+    header: list[str], name: str, labels: list[str], target: str | None, delimiter: str
+) -> None:
+    missing = next((label for label in labels if label not in header), None)
     if missing is not None:
         raise FileError(
-            f"{name} has no column {missing!r}. The model reads {len(features)} features: "
-            f"{_some(features)}.{otherwise_separated(header, delimiter, lambda cells: missing in cells)}"
+            f"{name} has no column {missing!r}. The model reads {len(labels)} features: "
+            f"{_some(labels)}.{otherwise_separated(header, delimiter, lambda cells: missing in cells)}"
         )
     refuse_if(
         target is not None and target not in header,
         f"{name} has no column {target!r}: its first line is {_some(header)}.",
     )
     doubled = next(
-        (column for column in (*features, target) if column is not None and header.count(column) > 1), None
+        (column for column in (*labels, target) if column is not None and header.count(column) > 1), None
     )
     refuse_if(
         doubled is not None,
@@ -342,9 +357,13 @@ def _values(X: npt.NDArray[Any], network: Network, name: str) -> npt.NDArray[Any
     """Return numbers as they are, and texts parsed like CSV cells."""
     if X.dtype.kind in "biuf":
         return X
-    read = np.empty(X.shape, dtype=object)
+    read, encoder = np.empty(X.shape, dtype=object), network.encoder
     for i, row in enumerate(X.tolist()):
-        read[i] = _sample([text.strip() for text in row], network, f"{name}, sample {i}, feature", object)
+        cells = [[cell.strip() if isinstance(cell, str) else cell] for cell in row]
+        try:
+            read[i] = _sample(cells, encoder, encoder.names, object)
+        except FileError as error:
+            raise FileError(f"{name}, sample {i}, feature {error}") from None
     return read
 
 
@@ -368,8 +387,11 @@ def _labels(y: npt.NDArray[Any], samples: int, network: Network, where: str) -> 
 def _flat(array: npt.NDArray[Any], network: Network, name: str) -> npt.NDArray[Any]:
     """Return samples as rows. Images are flattened, and one sample becomes a batch of one."""
     n = network.encoder.features
-    if network.encoder.shape is not None:
-        rows = network.encoder.rows(array[None] if array.ndim == 1 else array)
+    if network.encoder.shape is not None or network.encoder.columns is not None:
+        try:
+            rows = network.encoder.rows(array[None] if array.ndim == 1 else array)
+        except EncodingError as error:
+            raise FileError(f"{name}: {error}") from None
         if rows.ndim == 2 and rows.shape[1] == n:
             return rows
         wanted = shape_text(n, network.encoder.shape)

@@ -6,7 +6,7 @@ of sample (dicts, rows, data frames, CSV files):
 
 - With names, each feature is read from the column of its own name or from its raw columns; giving both raises
   an error. Without names, a row with one value per feature holds the features, and any other row holds the
-  raw columns in their order.
+  raw columns in their order. Samples with names may lack raw columns that no feature reads.
 - A gap is None, NaN, NaT, `pandas.NA` or a text of `GAPS` (any case, blanks around it ignored), unless a
   category has that name. A gap becomes `fill`; without one it is the category None; without that category, it
   raises an error.
@@ -30,9 +30,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from decimal import Decimal
 from itertools import chain, pairwise
 from math import isfinite
 from typing import Any
@@ -195,8 +196,11 @@ class Preparation:
         if isinstance(coding, OneHot):
             cell = _category(cell, coding)
         if self.how in _DATES:
-            return self._of_date(cell)
-        return self._in_range(cell) if self.how == "ranges" else cell
+            cell = self._of_date(cell)
+        elif self.how == "ranges":
+            return self._in_range(cell)
+        is_text = isinstance(cell, str | Decimal) and isinstance(coding, Steps)
+        return read_number(cell, error=EncodingError) if is_text else cell
 
     def _member(self, cells: Sequence[Any], coding: Coding) -> Any:
         """Return the category of the column that is on; None if all cells are gaps."""
@@ -235,10 +239,12 @@ class Preparation:
             ) from None
         return labels[bisect_right(self.cuts, number)]
 
-    def read(self, cells: Sequence[npt.NDArray[Any]], coding: Coding, name: str) -> npt.NDArray[Any]:
+    def read(
+        self, cells: Sequence[npt.NDArray[Any]], coding: Coding, where: Callable[[int], str]
+    ) -> npt.NDArray[Any]:
         """Return the column of the feature from its raw columns, or from a column of its values.
 
-        The result holds what `value` returns for each row.
+        The result holds what `value` returns for each row. Errors begin with the place of the row.
         """
         column = self._fast(cells, coding)
         if column is not None:
@@ -254,7 +260,7 @@ class Preparation:
             except TypeError:  # not hashable
                 values.append(sample[0])
             except EncodingError as error:
-                raise EncodingError(f"{visible(name)}, sample {row}: {error}") from None
+                raise EncodingError(f"{where(row)}: {error}") from None
         return _column(values)
 
     def _fast(self, cells: Sequence[npt.NDArray[Any]], coding: Coding) -> npt.NDArray[Any] | None:
@@ -361,11 +367,11 @@ class Columns(ShortRepr):
             Names and codings of the features.
         """
         known = labels_of(X)
-        sources = self._sources(known, names)
+        sources = self.sources(known, names)
         labels = list(self.names)
         if known is not None:
-            given, read = set(map(str, known)), set(chain.from_iterable(f.columns for f in self.features))
-            unread = [name for name in self.names if name in given and name not in read]
+            read = set(chain.from_iterable(feature.columns for feature in self.features))
+            unread = [name for name in self.names if name in set(map(str, known)) - read]
             labels = list(dict.fromkeys(chain(chain.from_iterable(sources), unread)))
         array = rows_of(X, labels)
         if known is None and array.ndim == 2 and array.shape[1] == len(names):
@@ -374,13 +380,20 @@ class Columns(ShortRepr):
             return array  # the caller says which shapes it reads
         index = {label: position for position, label in enumerate(labels)}
         columns = [
-            feature.read([array[:, index[label]] for label in source], coding, name)
+            feature.read(
+                [array[:, index[label]] for label in source],
+                coding,
+                lambda row, name=name: f"{visible(name)}, sample {row}",  # type: ignore[misc]
+            )
             for feature, source, coding, name in zip(self.features, sources, codings, names, strict=True)
         ]
         return joined(columns, len(array))
 
-    def _sources(self, labels: Sequence[Any] | None, names: Sequence[str]) -> list[tuple[str, ...]]:
-        """Return the labels that each feature is read from: its own name if it is there, or raw columns."""
+    def sources(self, labels: Sequence[Any] | None, names: Sequence[str]) -> list[tuple[str, ...]]:
+        """Return the labels that each feature is read from: its own name if it is there, or raw columns.
+
+        Labels that no feature reads are left to the caller.
+        """
         known = set(map(str, labels or ()))
         if labels is not None and len(labels) == len(names) and known.isdisjoint((*names, *self.names)):
             return [(name,) for name in names]  # numbered, as in a frame created without names

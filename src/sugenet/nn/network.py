@@ -156,15 +156,24 @@ class Network(Plottable):
         rows = self.encoder.rows(X)
         packed = self.packed(engine)
         if rows.ndim != 2 or len(rows) <= CHUNK:  # the encoder raises an error for other shapes
-            return packed.match_counts(self.inputs(rows), threads)
+            return packed.match_counts(self._read(rows), threads)
         parts = (rows[start : start + CHUNK] for start in range(0, len(rows), CHUNK))
-        return np.concatenate([packed.match_counts(self.inputs(part), threads) for part in parts])
+        return np.concatenate([packed.match_counts(self._read(part), threads) for part in parts])
 
     def inputs(self, X: Any) -> npt.NDArray[Any]:
         """Return the inputs of the first layer: levels, real numbers or bits, whichever it reads."""
+        return self._read(self.encoder.rows(X))
+
+    def _read(self, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return the inputs of the first layer for rows of feature values."""
         if self.passes_reals:
-            return self.encoder.reals(X)
-        return self.encoder.levels(X) if self.reads_levels else self.encoder.encode(X)
+            return self._features.reals(rows)
+        return self._features.levels(rows) if self.reads_levels else self._features.encode(rows)
+
+    @cached_property
+    def _features(self) -> Encoder:
+        """The encoder of samples that are given as features."""
+        return self.encoder if self.encoder.columns is None else replace(self.encoder, columns=None)
 
     @cached_property
     def reads_levels(self) -> bool:

@@ -150,7 +150,7 @@ def read_sample(network: Network, values: Any) -> list[Any]:
         If the sample is invalid.
     """
     encoder = network.encoder
-    if isinstance(values, dict):
+    if isinstance(values, dict) or (encoder.columns is not None and isinstance(values, list)):
         values = encoder.values(values)
     if not isinstance(values, list | tuple) or len(values) != encoder.features:
         received = f"{len(values)} values" if isinstance(values, list | tuple) else _shown(values)
@@ -201,7 +201,12 @@ def sample_schema(network: Network) -> Schema:
     )
     names = network.encoder.names
     values = {name: schemas[coding] for name, coding in zip(names, codings, strict=True)}
-    return {"anyOf": [row, _object(values, *names)]}
+    columns = network.encoder.columns
+    if columns is None:
+        return {"anyOf": [row, _object(values, *names)]}
+    cell = {"type": ["string", "number", "boolean", "null"]}  # `sugenet.nn.columns` says how cells are read
+    raw = {"type": "array", "items": cell, "minItems": len(columns.names), "maxItems": len(columns.names)}
+    return {"anyOf": [row, raw, {"type": "object", "additionalProperties": cell}]}
 
 
 def _value_schema(coding: Coding) -> Schema:

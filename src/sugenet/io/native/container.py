@@ -25,10 +25,11 @@ Document: TypeAlias = dict[str, Any]
 Tensors: TypeAlias = dict[str, npt.NDArray[Any]]
 _Layout: TypeAlias = dict[str, tuple[np.dtype[Any], tuple[int, ...], int]]
 
-_VERSION = 6
+_VERSION = 7
 """The latest version. A file has the first version that can hold it:
 
-- 6 if the first layer reads real numbers, or features have steps of their own in its source;
+- 7 if it says how features are read from the columns of a table;
+- else 6 if the first layer reads real numbers, or features have steps of their own in its source;
 - else 5 if it says what was seen in training or which inputs can occur;
 - else 4 if something after the encoder has more than two levels;
 - else 3 if it describes its source;
@@ -286,6 +287,8 @@ def _check_version(document: Document) -> None:
 
 
 def _version_of(document: Document) -> int:
+    if "columns" in document:
+        return 7
     layers, head = document.get("layers"), document.get("head")
     known = [layer for layer in layers if isinstance(layer, dict)] if isinstance(layers, list) else []
     source = document.get("source")

@@ -27,7 +27,20 @@ from sugenet.io.native.layer_document import (
     weights_out,
 )
 from sugenet.io.plain.refusals import refuse_if, required
-from sugenet.nn import Coding, Domain, Encoder, Head, Layer, Network, OneHot, Real, Source, Steps
+from sugenet.nn import (
+    Coding,
+    Columns,
+    Domain,
+    Encoder,
+    Head,
+    Layer,
+    Network,
+    OneHot,
+    Preparation,
+    Real,
+    Source,
+    Steps,
+)
 from sugenet.nn.domain import span_data, span_of
 
 __all__ = ["from_document", "to_document"]
@@ -83,6 +96,7 @@ def to_document(network: Network) -> tuple[Document, Tensors]:
         **_source_out(network),
         **({} if network.encoder.seen is None else {"seen": _seen_out(network.encoder)}),
         **({"domain": network.domain.data()} if network.domain else {}),
+        **({} if network.encoder.columns is None else {"columns": _columns_out(network.encoder.columns)}),
     }
     return document, tensors
 
@@ -101,13 +115,13 @@ def from_document(document: Document, tensors: Tensors) -> Network:
         "classes": list,
         "notes": dict,
     }
-    optional = {"source": dict, "seen": list, "domain": dict}
+    optional = {"source": dict, "seen": list, "domain": dict, "columns": dict}
     kinds |= {name: kind for name, kind in optional.items() if name in document}
     parts = fields(document, "the document", **kinds)
     try:
         shape, source = _source_in(parts.get("source"))
         encoder = _encoder_in(parts["codings"], parts["features"], shape, tensors)
-        encoder = _seen_in(parts.get("seen"), encoder)
+        encoder = _columns_in(parts.get("columns"), _seen_in(parts.get("seen"), encoder))
         domain = Domain.of(parts["domain"], encoder) if "domain" in parts else None
         layers, head = _chain_in(parts["layers"], parts["head"], encoder, tensors)
         classes, notes = _texts(parts["classes"], "classes"), parts["notes"]
@@ -356,6 +370,38 @@ def _seen_in(entry: Any, encoder: Encoder) -> Encoder:
     )
     spans = [span_of(entries[k], coding) for k, coding in zip(indices, encoder.codings, strict=True)]
     return replace(encoder, seen=tuple(spans))
+
+
+def _columns_out(columns: Columns) -> Document:
+    """Write how features are read from raw columns, which are written once and referred to by index."""
+    index = {name: position for position, name in enumerate(columns.names)}
+    return {
+        "names": list(columns.names),
+        "features": [
+            {
+                "columns": [index[column] for column in feature.columns],
+                "how": feature.how,
+                "fill": feature.fill,
+                "cuts": list(feature.cuts),
+            }
+            for feature in columns.features
+        ],
+    }
+
+
+def _columns_in(entry: Any, encoder: Encoder) -> Encoder:
+    if entry is None:
+        return encoder
+    parts = fields(entry, "columns", names=list, features=list)
+    names, features = _texts(parts["names"], "names of columns"), []
+    for feature in parts["features"]:
+        how = fields(feature, "a feature of columns", columns=list, how=str, fill=object, cuts=list)
+        refuse_if(
+            not all(type(k) is int and 0 <= k < len(names) for k in how["columns"]),
+            f"a feature is read from the columns {str(how['columns'])[:80]}, but there are {len(names)}.",
+        )
+        features.append(Preparation(**how | {"columns": tuple(names[k] for k in how["columns"])}))
+    return replace(encoder, columns=Columns(tuple(names), tuple(features)))
 
 
 # -- layers and head -----------------------------------------------------------------------------------------

@@ -54,7 +54,7 @@ function openFile(bytes) {
     throw new Error("The file cannot be read: this is not a .sugenet file.");
   }
   see(document?.format === "sugenet", "this is not a .sugenet file");
-  see(typeof document.version === "bigint" && document.version <= 6n, "it is of a newer version. Use a newer sugenet page");
+  see(typeof document.version === "bigint" && document.version <= 7n, "it is of a newer version. Use a newer sugenet page");
   seeSeal(bytes.subarray(0, end), bytes, document.sha256);
   return { document, tensors: tensorsOf(header, bytes, end) };
 }
