@@ -128,3 +128,16 @@ def test_test_samples_take_no_part_and_equal_seeds_give_equal_networks():
     assert trained.search.complete
     assert trained.counts.test == len(test)
     assert str(trained).startswith("tried 8 candidates")
+
+
+def test_the_estimator_searches():
+    pytest.importorskip("torch")
+    estimators = pytest.importorskip("sugenet.fit.estimators")
+    rng = np.random.default_rng(0)
+    X = rng.random((120, 3)).round(2)
+    y = np.where(X[:, 0] > X[:, 1], "more", "less")
+    classifier = estimators.BNNClassifier(minutes=0.001, random_state=0).fit(X, y)  # the first candidate
+    assert classifier.score(X, y) > 0.8
+    for wrong in ({"cuts": 3}, {"coding": "cuts"}, {"hidden": (4,)}, {"epochs": 3}):
+        with pytest.raises(SugenetError, match=f"so {next(iter(wrong))}= has no effect"):
+            estimators.BNNClassifier(minutes=1, **wrong).fit(X, y)

@@ -26,6 +26,7 @@ from sugenet.errors import EncodingError, SugenetError, how_to_install
 from sugenet.fit.capacities import Ratings
 from sugenet.fit.encoding import CodingChoice, informative, learn_coding, learn_encoder
 from sugenet.fit.scores import Scores
+from sugenet.fit.search import check_searchable
 from sugenet.fit.settings import Epoch, Settings
 from sugenet.fit.sugeno import LevelRule, ScoreCard
 from sugenet.fit.sugeno.columns import (
@@ -1050,7 +1051,14 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
             raise EncodingError(
                 "the columns of X are not in the order of the encoder's features. Put them in that order."
             )
-        encoder = _encoder_of(table, self.coding, self.cuts, names) if self.encoder is None else self.encoder
+        encoder = self.encoder
+        if self.minutes is not None:
+            wrong = [
+                name for name, usual in (("cuts", 4), ("coding", "auto")) if getattr(self, name) != usual
+            ]
+            check_searchable(dict.fromkeys(wrong, True))
+        elif encoder is None:
+            encoder = _encoder_of(table, self.coding, self.cuts, names)
         trained = train(
             table,
             numbers,
@@ -1058,7 +1066,9 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
             encoder=encoder,
             classes=kinds.tolist(),
             settings=self._settings(),
+            names=names if encoder is None else None,
             sample_weight=weights,
+            minutes=self.minutes,
             test_share=0,  # scikit-learn has its own ways to test
         )
         return self._keep(trained.network, kinds, trained.history, trained.scores)

@@ -6,7 +6,7 @@ further parts, until one is left. Test samples take no part.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from math import inf, sqrt
 from typing import Any
@@ -64,6 +64,7 @@ CANDIDATES = (
 
 If the time is short, the first ones count, and an earlier one wins if scores hardly differ.
 """
+_PLAIN = Settings()
 _CHOSEN = {"validation_share", "patience", *(name for one in CANDIDATES for name, _ in one.changed)}
 
 
@@ -117,11 +118,12 @@ class _OutOfTime(Exception):  # noqa: N818
     """The time of the search is over."""
 
 
-def check_searchable(hidden: Any, encoder: Any, checkpoint: Any, settings: Settings) -> None:
-    """Refuse what a search would choose by itself."""
-    given = [name for name in sorted(_CHOSEN) if getattr(settings, name) != getattr(Settings(), name)]
-    others = {"hidden": hidden, "encoder": encoder, "checkpoint": checkpoint}
-    given += [name for name, value in others.items() if value is not None]
+def check_searchable(arguments: Mapping[str, Any], settings: Settings | None = None) -> None:
+    """Refuse arguments (other than None) and settings that a search would choose by itself."""
+    given = [name for name, value in arguments.items() if value is not None]
+    for name in sorted(_CHOSEN) if settings is not None else ():
+        if getattr(settings, name) != getattr(_PLAIN, name):
+            given.append(name)
     if given:
         raise SugenetError(
             f"minutes= searches for good sizes, cuts and settings, so {given[0]}= has no effect. Leave "

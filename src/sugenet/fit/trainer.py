@@ -226,7 +226,7 @@ def train(
     require_torch()
     X, y, weights = _samples_and_classes(X, y, target, sample_weight)
     if minutes is not None:
-        check_searchable(hidden, encoder, checkpoint, settings)
+        check_searchable({"hidden": hidden, "encoder": encoder, "checkpoint": checkpoint}, settings)
         given = {"classes": classes, "validation": validation, "test_share": test_share, "notes": notes}
         return _searched(X, y, weights, names, minutes, settings, progress, given)
     from sugenet.fit import folding, growing, loop
