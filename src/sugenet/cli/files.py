@@ -259,11 +259,11 @@ _MINUTES = 2.0
 
 def _minutes(options: Namespace) -> float | None:
     """Return the time limit of the search; None if options choose the network, or the samples are arrays."""
-    given = [*_BY_SEARCH, *(name for name in _SETTINGS if name not in ("class_weight", "costs"))]
+    determining = [*_BY_SEARCH, *(name for name in _SETTINGS if name not in ("class_weight", "costs"))]
     if "minutes" in options.given:
-        refuse_idle(options, given, "excludes --minutes, which chooses sizes, cuts and settings.")
+        refuse_idle(options, determining, "excludes --minutes, which chooses sizes, cuts and settings.")
         return float(options.minutes)
-    plain = not options.data.lower().endswith(".npz") and not options.given.intersection(given)
+    plain = not options.data.lower().endswith(".npz") and not options.given.intersection(determining)
     return _MINUTES if plain else None
 
 

@@ -18,7 +18,7 @@ from sugenet.fit.settings import Epoch, Settings
 from sugenet.nn.arrays import Ints
 from sugenet.reprs import Sentences
 
-__all__ = ["CANDIDATES", "Candidate", "Search", "check_searchable", "search"]
+__all__ = ["CANDIDATES", "Candidate", "SearchReport", "Trial", "check_searchable", "search"]
 
 _FOLDS = 5
 _ROUNDS: tuple[tuple[tuple[int, ...], int], ...] = (((0,), 4000), ((1, 2), 16000), ((3, 4), 64000))
@@ -81,7 +81,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Search(Sentences):
+class SearchReport(Sentences):
     """The candidates that were tried, the chosen one first."""
 
     trials: tuple[Trial, ...]
@@ -120,13 +120,13 @@ class _OutOfTime(Exception):  # noqa: N818
 
 def check_searchable(arguments: Mapping[str, Any], settings: Settings | None = None) -> None:
     """Refuse arguments (other than None) and settings that a search would choose by itself."""
-    given = [name for name, value in arguments.items() if value is not None]
+    refused = [name for name, value in arguments.items() if value is not None]
     for name in sorted(_CHOSEN) if settings is not None else ():
         if getattr(settings, name) != getattr(_PLAIN, name):
-            given.append(name)
-    if given:
+            refused.append(name)
+    if refused:
         raise SugenetError(
-            f"minutes= searches for good sizes, cuts and settings, so {given[0]}= has no effect. Leave "
+            f"minutes= searches for good sizes, cuts and settings, so {refused[0]}= has no effect. Leave "
             "one of them out."
         )
 
@@ -137,7 +137,7 @@ def search(
     run: Callable[[Candidate, Ints, Ints, Callable[[Epoch], None]], Ints],
     settings: Settings,
     clock: Callable[[], float],
-) -> Search:
+) -> SearchReport:
     """Choose a candidate by cross-validation.
 
     Parameters
@@ -156,7 +156,7 @@ def search(
 
     Returns
     -------
-    Search
+    SearchReport
         The chosen candidate is that of its first trial. Equal seeds and data give equal searches, unless the
         time ends one.
 
@@ -182,19 +182,19 @@ def search(
             raise _OutOfTime
 
     try:
-        for tested, most in _FEW_ROUNDS if len(labels) < _FEW else _ROUNDS:
+        for tested, limit in _FEW_ROUNDS if len(labels) < _FEW else _ROUNDS:
             for candidate in list(left):
-                given = answers.get(candidate, np.full(len(labels), -1)).copy()
+                classes = answers.get(candidate, np.full(len(labels), -1)).copy()
                 try:
                     for fold in tested:
-                        outside = order[fold_of[order] == fold][:most]
-                        inside = np.sort(order[fold_of[order] != fold][:most])
-                        given[outside] = run(candidate, inside, outside, watch)
+                        outside = order[fold_of[order] == fold][:limit]
+                        inside = np.sort(order[fold_of[order] != fold][:limit])
+                        classes[outside] = run(candidate, inside, outside, watch)
                 except EncodingError as error:
                     left.remove(candidate)
                     wrong = error
                     continue
-                answers[candidate], folds[candidate] = given, folds.get(candidate, 0) + len(tested)
+                answers[candidate], folds[candidate] = classes, folds.get(candidate, 0) + len(tested)
                 if clock() > end:
                     raise _OutOfTime
             left.sort(key=lambda one: _score(labels, answers[one]), reverse=True)
@@ -212,7 +212,7 @@ def search(
         one for one in trials if one.folds == top.folds and one.score >= top.score - _NEAR * deviation
     )
     trials.sort(key=lambda one: (one is chosen, one.folds, one.score), reverse=True)
-    return Search(tuple(trials), complete, len(CANDIDATES) - len(trials))
+    return SearchReport(tuple(trials), complete, len(CANDIDATES) - len(trials))
 
 
 def _fits(candidate: Candidate, settings: Settings) -> bool:

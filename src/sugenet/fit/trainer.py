@@ -17,7 +17,7 @@ from sugenet.errors import EncodingError, FileError, SugenetError
 from sugenet.files import check_writable
 from sugenet.fit.encoding import learn_encoder, reads_levels
 from sugenet.fit.scores import Scores
-from sugenet.fit.search import Candidate, Search, check_searchable, search
+from sugenet.fit.search import Candidate, SearchReport, check_searchable, search
 from sugenet.fit.settings import Epoch, Settings, require_torch, robust_region
 from sugenet.fit.weights import class_factors, sample_weights, taken
 from sugenet.nn import Encoder, Network
@@ -82,7 +82,7 @@ class Trained(Sentences):
 
     The samples are those of the first accuracy available: test, else validation, else training samples.
     """
-    search: Search | None = None
+    search: SearchReport | None = None
     """With ``minutes=``, the candidates that were tried."""
 
     def __str__(self) -> str:
@@ -195,8 +195,8 @@ def train(
         Text to store with the network.
     minutes : float, default: None
         Choose hidden layers, cuts and settings by cross-validation within this time, in place of `hidden`,
-        `encoder`, `checkpoint` and the settings that `Search` lists. Most tables require less time. Test
-        samples take no part. Ctrl-C ends the search, and the best candidate so far is trained.
+        `encoder`, `checkpoint` and the settings that a `SearchReport` lists. Most tables require less time.
+        Test samples take no part. Ctrl-C ends the search, and the best candidate so far is trained.
 
     Returns
     -------
@@ -227,8 +227,8 @@ def train(
     X, y, weights = _samples_and_classes(X, y, target, sample_weight)
     if minutes is not None:
         check_searchable({"hidden": hidden, "encoder": encoder, "checkpoint": checkpoint}, settings)
-        given = {"classes": classes, "validation": validation, "test_share": test_share, "notes": notes}
-        return _searched(X, y, weights, names, minutes, settings, progress, given)
+        passed = {"classes": classes, "validation": validation, "test_share": test_share, "notes": notes}
+        return _searched(X, y, weights, names, minutes, settings, progress, passed)
     from sugenet.fit import folding, growing, loop
     from sugenet.fit.adversary import Adversary, Perturbation
     from sugenet.fit.module import LevelModule
@@ -338,11 +338,11 @@ def _searched(
     minutes: float,
     settings: Settings,
     progress: Callable[[Epoch], None] | None,
-    given: dict[str, Any],
+    passed: dict[str, Any],
 ) -> Trained:
-    """Search for the best candidate, and train it on all samples that are not for testing."""
-    labels, known = _labels(y, given["classes"])
-    _, others = _test_part(labels, settings.seed, given["test_share"])
+    """SearchReport for the best candidate, and train it on all samples that are not for testing."""
+    labels, known = _labels(y, passed["classes"])
+    _, others = _test_part(labels, settings.seed, passed["test_share"])
 
     @cache
     def prepared(cuts: int) -> tuple[npt.NDArray[Any], Encoder]:
@@ -365,8 +365,8 @@ def _searched(
         )
         return trained.network.predict(array[others[outside]])
 
-    found = search(labels[others], minutes, run, settings, monotonic)
-    best = found.trials[0].candidate
+    report = search(labels[others], minutes, run, settings, monotonic)
+    best = report.trials[0].candidate
     array, encoder = prepared(best.cuts)
     trained = train(
         array,
@@ -376,9 +376,9 @@ def _searched(
         sample_weight=weights,
         settings=best.settings(settings),
         progress=progress,
-        **given,
+        **passed,
     )
-    return replace(trained, search=found)
+    return replace(trained, search=report)
 
 
 _FOR_LAYERS = {"levels": "hidden neurons", "window": "neurons of the first hidden layer"}
