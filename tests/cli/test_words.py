@@ -182,6 +182,25 @@ def test_keep_takes_several_names_as_fair_does(capsys, tmp_path):
     assert (code, "pixel (2,5)" in out, "pixel (4,4)" in out) == (0, False, False)
 
 
+def test_a_table_is_asked_about_within_its_range(capsys, tmp_path):
+    pytest.importorskip("torch")
+    rows = [f"{a},{b},{'yes' if a > 6 else 'no'}" for a in range(3, 13) for b in range(20, 25)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,b,y", *rows]))
+    made = f"train {tmp_path}/t.csv --label-column y --hidden 3 --epochs 30 -o {tmp_path}/t.sugenet --quiet"
+    assert run(capsys, made)[0] == 0
+    assert sg.load(tmp_path / "t.sugenet").is_within_data
+    assert "asked about: inputs within what was seen" in run(capsys, f"summary {tmp_path}/t.sugenet")[1]
+    line = f"verify {tmp_path}/t.sugenet --fair a --json"
+    options = ("", " --within data", " --within any")
+    found = {more: json.loads(run(capsys, line + more)[1]) for more in options}
+    assert found[""]["certificate"] == found[" --within data"]["certificate"]
+    assert "domain" not in found[" --within any"]["certificate"]
+    assert run(capsys, line + " --within some")[0] == 2
+    for row in found[""]["certificate"]["witness"]:
+        assert 3 <= row[0] <= 12
+        assert 20 <= row[1] <= 24
+
+
 def test_what_was_seen_can_be_given(capsys, tmp_path):
     net = Network.of_bits([DenseLayer([[1, 1, -1]], tau=[2])], Head([[-1], [1]]))
     sg.save(net, tmp_path / "n.sugenet")

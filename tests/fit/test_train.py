@@ -540,3 +540,41 @@ def test_the_progress_line_is_ended_however_the_run_ends(capsys, monkeypatch, en
     written = capsys.readouterr().err
     assert written.count("\n") == 1
     assert written.endswith(f"{trained.history[-1]}\n")
+
+
+# -- limits --------------------------------------------------------------------------------------------------
+
+
+def test_a_network_of_a_table_is_limited_to_its_training_range():
+    pandas = pytest.importorskip("pandas")
+    X, y = numbers()
+    names = [f"n{i}" for i in range(X.shape[1])]
+    given = learn_encoder(X, names=names)
+    frame = pandas.DataFrame(X, columns=names)
+    tables = [train(frame, y, (3,), settings=SHORT), train(X, y, (3,), names=names, settings=SHORT)]
+    others = [
+        train(X, y, (3,), settings=SHORT),
+        train(frame, y, (3,), encoder=given, settings=SHORT),
+        train(*bits(), (3,), names=list("abcdefgh"), settings=SHORT),
+        train((X * 40 + 128).clip(0, 255).astype(np.uint8), y, (3,), names=names, settings=SHORT),
+    ]
+    for one in tables:
+        assert one.network.is_within_data
+        assert one.network.within("any").domain == others[0].network.domain
+    assert [bool(one.network.domain) for one in others] == [False] * len(others)
+    assert all(one.network.encoder.seen for one in [*tables, *others])
+
+
+def test_an_estimator_is_limited_unless_it_was_given_an_encoder_bits_or_pixels():
+    estimators = pytest.importorskip("sugenet.fit.estimators")
+    X, y = numbers()
+    made = {
+        "numbers": estimators.BNNClassifier((3,), epochs=2).fit(X, y),
+        "encoder": estimators.BNNClassifier((3,), epochs=2, encoder=learn_encoder(X)).fit(X, y),
+        "bits": estimators.BNNClassifier((3,), epochs=2).fit(*bits()),
+        "integers": estimators.BNNClassifier((3,), epochs=2, coding="integers").fit(X.round(), y),
+        "pixels": estimators.BNNClassifier((3,), epochs=2).fit((X * 40 + 128).astype(np.uint8), y),
+    }
+    assert {name: bool(one.network_.domain) for name, one in made.items()} == {
+        name: name == "numbers" for name in made
+    }

@@ -261,6 +261,33 @@ def test_what_is_seen_is_where_features_stay():
     assert network.within(["data", law]).domain == network.within("data").within(law).domain
 
 
+def test_any_drops_limits_and_keeps_laws():
+    network = smoker()
+    limited = network.within("data").within(LAW)
+    assert limited.within("any").domain == network.within(LAW).domain
+    assert network.within("data").within("any").domain == network.domain
+    assert network.within("any") is network
+    assert limited.within(["any", "dose >= 1"]).domain == network.within([LAW, "dose >= 1"]).domain
+    assert not limited.anywhere().domain
+    with pytest.raises(NetworkError, match="both 'data' and 'any'"):
+        network.within(["any", "data"])
+    sample = ["no", 12, 2.0]
+    for ask in (sg.whatif, lambda *given, **how: sg.verify(*given, sg.L0(2), **how)):
+        free, kept = ask(network, sample), ask(network.within("data"), sample, within="any")
+        assert kept.data() | {"seconds": 0} == free.data() | {"seconds": 0}
+
+
+def test_another_training_range_moves_the_limits():
+    network, rows = smoker(), [["no", 12, 2.0], ["yes", 40, 1.0]]
+    moved = network.with_training_range(rows)
+    assert moved.domain == network.domain
+    assert network.within("data").with_training_range(rows).domain == moved.within("data").domain
+    other = network.within(Domain({1: Span(0, 20)}))
+    assert other.with_training_range(rows).domain == other.domain
+    assert (network.is_within_data, other.is_within_data) == (False, False)
+    assert network.within(["data", LAW]).is_within_data
+
+
 @pytest.mark.parametrize(
     ("law", "said"),
     [

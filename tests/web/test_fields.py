@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.errors import EncodingError, QuestionError, RuleSyntaxError
+from sugenet.errors import EncodingError, NetworkError, QuestionError, RuleSyntaxError
 from sugenet.nn import DenseLayer, Encoder, Head, Network, OneHot, Steps, integer, threshold
 from sugenet.web import payload
 from sugenet.web.asking import ask
@@ -49,6 +49,18 @@ def test_categories_are_found_again_from_json():
         EncodingError, match="sample: size is 4 in sample 0, but it must be an integer from 0 to 3"
     ):
         checked(network, {"kind": "whatif", "sample": [4, "right", 1, -1]})
+
+
+def test_within_chooses_the_inputs():
+    rows = [[2, "right", 1, -1], [1, "right", 1, 1]]
+    network = mixed().with_training_range(rows).within("data")
+    question = {"kind": "count", "sample": rows[0], "region": {"kind": "Anything"}}
+    totals = [ask(network, question | more)["total"] for more in ({}, {"within": "data"}, {"within": "any"})]
+    assert totals == [4, 4, 32]
+    with pytest.raises(QuestionError, match="within is 'all', but must be one of data, any"):
+        checked(network, question | {"within": "all"})
+    with pytest.raises(NetworkError, match="does not know the range of its training data"):
+        checked(mixed(), question | {"within": "data"})
 
 
 def test_the_schema_says_what_each_feature_takes():

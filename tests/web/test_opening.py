@@ -11,6 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import sugenet as sg
 from sugenet.cli import main
@@ -18,6 +19,7 @@ from sugenet.errors import SugenetError
 from sugenet.io.native.file import network_bytes
 from sugenet.nn import (
     DenseLayer,
+    Domain,
     Encoder,
     Head,
     Network,
@@ -28,10 +30,11 @@ from sugenet.nn import (
     integer,
     threshold,
 )
+from sugenet.nn.codings import Span
 from sugenet.web import empty_page, payload
 from sugenet.web.bundle import bundled
 from tests.io.exact.test_order import KINDS, twins
-from tests.nn.nets import networks
+from tests.nn.nets import networks, raw, samples
 from tests.problem.small import random_network
 
 READ = """(texts) => JSON.stringify(JSON.parse(texts).map((text) => {
@@ -125,10 +128,30 @@ def test_levels_between_layers(reader):
 
 def test_networks_that_the_page_cannot_hold_are_refused(reader):
     many = Network.of_bits([], Head([[1 << 40], [-1]]))
-    limited = sg.models.breast_cancer().within("data")
-    wide, domain = reader([network_bytes(many), network_bytes(limited)])
+    lawful = sg.models.breast_cancer().within("mean radius < 20")
+    wide, laws = reader([network_bytes(many), network_bytes(lawful)])
     assert "31 bits" in wide
-    assert "which inputs can occur" in domain
+    assert "laws that inputs obey" in laws
+
+
+def test_limits_are_read_as_python_reads_them(reader):
+    cases = [sg.models.digits().within("data"), sg.models.breast_cancer().within("data")]
+
+    @settings(max_examples=150, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @given(networks(most=3), st.data())
+    def gather(network, data):
+        seen = network.with_training_range(raw(data.draw(samples(network, size=12))))
+        few = seen.within("data").domain
+        some = {f: few.limits[f] for f in data.draw(st.sets(st.sampled_from(range(len(few.limits)))))}
+        cases.extend([seen.within("data"), *([seen.within(Domain(some))] if some else [])])
+
+    gather()
+    third, ends = Fraction(1, 3), [Span(Fraction(-1, 3), None), Span(None, Fraction(7, 3)), Span(1, 1)]
+    encoder = Encoder([threshold(0.5), Steps((1.0, 2.0), low=0), integer(0, 4), bit()])
+    plain = Network(encoder, [], Head(np.ones((2, encoder.width), int)))
+    for span in [*ends, Span(third, third + 2), Span(values=(third, 1, 2.0))]:
+        cases.append(plain.within(Domain(dict.fromkeys(range(3), span) | {3: Span(0, third)})))
+    compare(reader, cases)
 
 
 def resealed(raw):
@@ -250,6 +273,27 @@ def test_network_and_samples_at_once(opened, tmp_path):
     give(write_csv(tmp_path / "data.csv", X[7:8]), tmp_path / "digits.sugenet")
     page.wait_for_url(re.compile("^blob:"))
     assert verdict(page).startswith("3.")
+
+
+def test_limits_of_the_file_are_kept(opened, tmp_path):
+    page, give = opened
+    layer = DenseLayer([[1, 1]], [1])
+    net = Network(Encoder([threshold(0.5), threshold(9.5)], ["a", "b"]), [layer], Head([[-1], [1]]))
+    assert net.predict([[0, 0], [1, 0], [0, 9.5]]).tolist() == [0, 1, 1]
+    sg.save(net.with_training_range([[0, 1], [1, 3]]).within("data"), tmp_path / "net.sugenet")
+    give(tmp_path / "net.sugenet")
+    page.wait_for_url(re.compile("^blob:"))
+    text = verdict(page)
+    assert text.startswith("0. Changing 1 feature makes it a 1, for inputs within what was seen in training")
+    (tmp_path / "data.csv").write_text("a,b\n0,2\n1,2\n")
+    give(tmp_path / "data.csv")
+    page.wait_for_selector("#which option:nth-child(2)", state="attached")
+    assert "for inputs within what was seen in training" in verdict(page)
+    free = Network(Encoder([threshold(9.5)], ["b"]), [DenseLayer([[1]], [1])], Head([[-1], [1]]))
+    sg.save(free.with_training_range([[1], [3]]).within("data"), tmp_path / "free.sugenet")
+    give(tmp_path / "free.sugenet")
+    page.wait_for_function("() => document.getElementById('title').textContent === 'free'")
+    assert "Nothing that may change alters it" in verdict(page)
 
 
 def test_an_image(opened, tmp_path):

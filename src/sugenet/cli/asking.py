@@ -111,7 +111,10 @@ DOMAIN = Group(
     "realistic inputs only",
     [
         option(
-            "--within", choices=["data"], metavar="data", help="data: features within their training range"
+            "--within",
+            choices=["data", "any"],
+            metavar="RANGE",
+            help="data: their training range; any: no limits",
         ),
         option(
             "--law",

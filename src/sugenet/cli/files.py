@@ -269,6 +269,7 @@ def _minutes(options: Namespace) -> float | None:
 
 def _run_training(options: Namespace, screen: Screen) -> int:
     from sugenet.fit import Settings, learn_encoder, print_progress, train
+    from sugenet.fit.trainer import as_table
     from sugenet.io import save
 
     _is_file(options.output)
@@ -319,7 +320,8 @@ def _run_training(options: Namespace, screen: Screen) -> int:
             + (f"{options.epochs} epochs" if minutes is None else f"a search of {minutes:g} minutes"),
         },
     )
-    save(trained.network, options.output)
+    is_table = not options.data.lower().endswith(".npz")
+    save(as_table(trained.network) if is_table else trained.network, options.output)
     data = {
         "output": options.output,
         "network": str(trained.network),

@@ -65,14 +65,15 @@ def _show_summary(options: Namespace, screen: Screen) -> int:
     from dataclasses import asdict
 
     from sugenet.nn import summary
+    from sugenet.reason.questions import described_within
 
     network = network_of(options.model)
-    table = summary(network)
+    table, inputs = summary(network), described_within(network, "").removeprefix(", for ")
     text = "\n".join(
         [
             str(table),
             *(visible(f"{key}: {value}") for key, value in network.notes.items()),
-            *([visible(f"asked about: {network.domain}")] if network.domain else []),
+            *([visible(f"asked about: {inputs}")] if network.domain else []),
             f"fingerprint: {network.fingerprint}",
         ]
     )

@@ -43,7 +43,7 @@ from sugenet.fit.sugeno.columns import (
 )
 from sugenet.fit.sugeno.learning import Bools, Ints
 from sugenet.fit.sugeno.model import LearnedModel, Terms, learn_model
-from sugenet.fit.trainer import train
+from sugenet.fit.trainer import as_table, train
 from sugenet.fit.weights import class_factors, sample_weights
 from sugenet.nn import Coding, Encoder, Network, OneHot, Steps, bit, thermometer
 from sugenet.nn.samples import named_rows, rows_of
@@ -1071,7 +1071,9 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
             minutes=self.minutes,
             test_share=0,  # scikit-learn has its own ways to test
         )
-        return self._keep(trained.network, kinds, trained.history, trained.scores)
+        is_table = self.encoder is None and getattr(X, "dtype", None) != np.uint8
+        network = as_table(trained.network) if is_table else trained.network
+        return self._keep(network, kinds, trained.history, trained.scores)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the class of each sample; a tie goes to the first class."""

@@ -20,7 +20,7 @@ from sugenet.fit.scores import Scores
 from sugenet.fit.search import Candidate, SearchReport, check_searchable, search
 from sugenet.fit.settings import Epoch, Settings, require_torch, robust_region
 from sugenet.fit.weights import class_factors, sample_weights, taken
-from sugenet.nn import Encoder, Network
+from sugenet.nn import Encoder, Network, Steps
 from sugenet.nn.arrays import Bits, Ints
 from sugenet.nn.samples import named_rows
 from sugenet.problem.regions import Hamming, Linf
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sugenet.fit.loop import Samples
     from sugenet.fit.module import LevelModule
 
-__all__ = ["SampleCounts", "Trained", "train", "windows"]
+__all__ = ["SampleCounts", "Trained", "as_table", "train", "windows"]
 
 _CHUNK = 8192
 _WIDEST = 8000  # bits of an encoder that a search tries
@@ -160,7 +160,9 @@ def train(
     Parameters
     ----------
     X : array or data frame
-        Samples, one row each. With `target`, a data frame that also has the classes.
+        Samples, one row each. With `target`, a data frame that also has the classes. If the columns have
+        names, questions about the network are about inputs within its training range, unless one asks with
+        ``within="any"``. Networks over bits or over exact integers, such as pixels, have no such limits.
     y : array, default: None
         Class of each sample. Classes are numbered in sorted order, unless `classes` names them.
     hidden : sequence of int, default: None
@@ -239,7 +241,7 @@ def train(
         raise SugenetError(
             f"checkpoint={path.name} is for training by gradient descent, which depth= replaces."
         )
-    array, coder = _rows_and_encoder(X, encoder, names)
+    array, coder, is_table = _rows_and_encoder(X, encoder, names)
     labels, known = _labels(y, classes)
     kinds = tuple(map(str, known))
     if array.ndim != 2 or len(array) != len(labels):
@@ -300,6 +302,7 @@ def train(
             training = replace(training, inputs=training.inputs[:, read])
             held_out = None if held_out is None else replace(held_out, inputs=held_out.inputs[:, read])
         network = folding.network_of(module, coder, kinds, notes)
+        network = as_table(network) if is_table else network
         comparison = folding.compare(network, module, array)
         comparison.check()
         if validation is not None:
@@ -345,11 +348,11 @@ def _searched(
     _, others = _test_part(labels, settings.seed, passed["test_share"])
 
     @cache
-    def prepared(cuts: int) -> tuple[npt.NDArray[Any], Encoder]:
+    def prepared(cuts: int) -> tuple[npt.NDArray[Any], Encoder, bool]:
         return _rows_and_encoder(X, None, names, cuts)
 
     def run(candidate: Candidate, inside: Ints, outside: Ints, watch: Callable[[Epoch], None]) -> Ints:
-        (array, encoder), rows = prepared(candidate.cuts), others[inside]
+        (array, encoder, _), rows = prepared(candidate.cuts), others[inside]
         if encoder.width > _WIDEST:
             raise EncodingError(f"cuts={candidate.cuts} give {encoder.width} bits, too many for a search.")
         trained = train(
@@ -367,7 +370,7 @@ def _searched(
 
     report = search(labels[others], minutes, run, settings, monotonic)
     best = report.trials[0].candidate
-    array, encoder = prepared(best.cuts)
+    array, encoder, is_table = prepared(best.cuts)
     trained = train(
         array,
         y,
@@ -378,7 +381,8 @@ def _searched(
         progress=progress,
         **passed,
     )
-    return replace(trained, search=report)
+    network = as_table(trained.network) if is_table else trained.network
+    return replace(trained, network=network, search=report)
 
 
 _FOR_LAYERS = {"levels": "hidden neurons", "window": "neurons of the first hidden layer"}
@@ -398,16 +402,33 @@ def _writable(checkpoint: str | Path | None) -> Path | None:
 
 def _rows_and_encoder(
     X: Any, encoder: Encoder | None, names: Iterable[object] | None, cuts: int = 4
-) -> tuple[npt.NDArray[Any], Encoder]:
-    """Return the samples as rows, and the encoder, learned from them if it is not given."""
+) -> tuple[npt.NDArray[Any], Encoder, bool]:
+    """Return the samples as rows, the encoder, learned from them if it is not given, and whether the samples
+    are a table: columns with names.
+    """
     if encoder is None:
         array, titles = named_rows(X, names)
-        return array, learn_encoder(array, names=titles, cuts=cuts)
+        return (
+            array,
+            learn_encoder(array, names=titles, cuts=cuts),
+            titles is not None and array.dtype != np.uint8,
+        )
     if names is not None:
         raise SugenetError(
             "names are for a learned encoder, but the encoder given has its own. Leave one of them out."
         )
-    return encoder.rows(X), encoder
+    return encoder.rows(X), encoder, False
+
+
+def as_table(network: Network) -> Network:
+    """Return a network trained from a table, limited to its training range; unchanged if all features are
+    bits or exact integers.
+    """
+    whole = all(
+        isinstance(coding, Steps) and (coding.bipolar or coding.every_step)
+        for coding in network.encoder.codings
+    )
+    return network if whole else network.within("data")
 
 
 def _sizes(hidden: Sequence[int] | None, settings: Settings) -> tuple[int, ...]:

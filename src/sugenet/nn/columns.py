@@ -356,6 +356,20 @@ class Columns(ShortRepr):
             if feature.fill is not None:
                 coding.read(np.array([feature.fill], dtype=object), f"fill of {name}")
 
+    def data(self) -> dict[str, Any]:
+        """Return the columns as JSON, for files and the page; features refer to raw columns by index."""
+        index = {name: position for position, name in enumerate(self.names)}
+        features = [
+            {
+                "columns": [index[column] for column in feature.columns],
+                "how": feature.how,
+                "fill": feature.fill,
+                "cuts": list(feature.cuts),
+            }
+            for feature in self.features
+        ]
+        return {"names": list(self.names), "features": features}
+
     def rows(self, X: Any, names: Sequence[str], codings: Sequence[Coding]) -> npt.NDArray[Any]:
         """Return samples as an array with one row per sample and one column per feature.
 
@@ -371,7 +385,7 @@ class Columns(ShortRepr):
         labels = list(self.names)
         if known is not None:
             read = set(chain.from_iterable(feature.columns for feature in self.features))
-            unread = [name for name in self.names if name in set(map(str, known)) - read]
+            unread = sorted(set(map(str, known)).intersection(self.names) - read)
             labels = list(dict.fromkeys(chain(chain.from_iterable(sources), unread)))
         array = rows_of(X, labels)
         if known is None and array.ndim == 2 and array.shape[1] == len(names):

@@ -204,16 +204,24 @@ class Network(Plottable):
         what
             ``"data"``: each feature within its training range, as the encoder remembers it; a law as text, or
             several, which may include ``"data"``; or a `Domain`. It is added to the existing domain.
+            ``"any"``, also among laws: any value that a feature can have. It removes the limits of the
+            domain, such as those of a network that was trained from a table, and keeps the laws.
 
         Examples
         --------
         >>> net = Network(Encoder.of_bits(2, ["a", "b"]), [], Head([[1, 1], [-1, -1]]))
         >>> print(net.within("if a then b").domain)
         inputs that obey "if a then b"
+
+        See Also
+        --------
+        anywhere : without limits and laws.
         """
         if what is None:
             return self
         known = self.encoder
+        if isinstance(what, str) and what == "any":
+            return self._with(domain=self.domain.only_laws) if self.domain.limits else self
         if isinstance(what, str) and what == "data":
             if known.seen is None:
                 raise NetworkError(
@@ -228,13 +236,16 @@ class Network(Plottable):
             domain = Domain(what.limits, [Law(law.text, known) for law in what.laws])  # over its own features
         elif isinstance(what, Mapping) or not isinstance(what, Iterable) or not getattr(what, "ndim", 1):
             raise NetworkError(
-                f"within={quoted(what)} does not say which inputs can occur. Give 'data', laws as text or a "
-                f"Domain."
+                f"within={quoted(what)} does not say which inputs can occur. Give 'data', 'any', laws as "
+                f"text or a Domain."
             )
         else:
             several = [what] if isinstance(what, str) else list(what)
-            if "data" in several:
-                return self.within("data").within([law for law in several if law != "data"])
+            words = [word for word in ("data", "any") if word in several]
+            if len(words) > 1:
+                raise NetworkError("within names both 'data' and 'any', which exclude each other. Give one.")
+            if words:
+                return self.within(words[0]).within([law for law in several if law != words[0]])
             domain = Domain({}, [Law(text, known) for text in several])
         joined = self.domain.both(domain, known)
         if len(joined.laws) > 1 and not some_obey((c for law in joined.laws for c in law.clauses), known):
@@ -242,7 +253,7 @@ class Network(Plottable):
         return self if joined == self.domain else self._with(domain=joined)
 
     def anywhere(self) -> Network:
-        """Return the same network for questions about any input."""
+        """Return the same network for questions about any input, without limits and laws."""
         return self._with(domain=Domain()) if self.domain else self
 
     def by_itself(self) -> Network:
@@ -288,8 +299,21 @@ class Network(Plottable):
         return {}
 
     def with_training_range(self, X: Any) -> Network:
-        """Return the same network; its encoder remembers the range of each feature in these samples."""
-        return self._with(encoder=self.encoder.with_training_range(X))
+        """Return the same network; its encoder remembers the range of each feature in these samples.
+
+        If the network was limited to its training range, it is limited to the new one.
+        """
+        made = self._with(encoder=self.encoder.with_training_range(X))
+        return made.within("any").within("data") if self.is_within_data else made
+
+    @property
+    def is_within_data(self) -> bool:
+        """Whether the limits of the domain are the training range."""
+        seen = self.encoder.seen
+        return (
+            seen is not None
+            and self.domain.limits == Domain().both(Domain(dict(enumerate(seen))), self.encoder).limits
+        )
 
     def with_report(self, report: Any) -> Network:
         """Return the same network with the report of its import."""

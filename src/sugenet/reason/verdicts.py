@@ -337,8 +337,8 @@ def verify(
         Only with a sample: ``verify(network, x, L0(1))`` is short for ``verify(network, Robust(x, L0(1)))``.
         A value, or text such as ``"L0(1)"``.
     within : str, list of str or Domain, default: None
-        Ask only about inputs that can occur: ``"data"`` for the range of the training data, laws as text, or
-        a `Domain`, as in `Network.within`.
+        Ask only about inputs that can occur: ``"data"`` for the range of the training data, ``"any"`` for
+        any values, laws as text, or a `Domain`, as in `Network.within`. None: the domain of the network.
     engine : str, default: "auto"
         ``"auto"`` tries engines in the order of their expected cost. Or the name of one: see
         `sugenet.engines.ladder`.

@@ -143,8 +143,7 @@ class Page:
         body = [paragraph(self.headline(), kind="verdict")]
         if network.domain:
             inputs = described_within(network, "").removeprefix(", for ")
-            sentence = f"All claims on this page are about {inputs}: what else there might be, cannot occur."
-            body.append(paragraph(sentence, kind="lead"))
+            body.append(paragraph(f"All claims on this page are about {inputs}.", kind="lead"))
         if self.truth is not None:
             right = self.truth == trace.index
             judgement = "which is right" if right else f"but the true class is {network.classes[self.truth]}"

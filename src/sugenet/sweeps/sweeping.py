@@ -89,8 +89,8 @@ def sweep(
     seed : int, default: 0
         Seed of random choices. The answer is the same for the same seed, unless time runs out.
     within : str, list of str or Domain, default: None
-        Ask only about inputs that can occur: ``"data"`` for the range of the training data, laws as text, or
-        a `Domain`, as in `Network.within`.
+        Ask only about inputs that can occur: ``"data"`` for the range of the training data, ``"any"`` for
+        any values, laws as text, or a `Domain`, as in `Network.within`. None: the domain of the network.
     retry : bool, default: False
         Ask again about samples that are not settled and had a shorter time limit.
     notify : callable, default: None

@@ -110,7 +110,7 @@ def _call(
     network: Network, fields: dict[str, Any], add_part: Callable[[Any], None], options: dict[str, Any]
 ) -> Any:
     """Answer a checked question by one call."""
-    limit = fields["time_limit"]
+    limit, network = fields["time_limit"], network.within(fields["within"])
     match fields["kind"]:
         case "verify":
             return verify(

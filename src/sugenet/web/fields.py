@@ -132,7 +132,7 @@ def _number(name: str, kind: type[int] | type[float], low: float, high: float, d
     return _Field(read, lambda _: schema, default)
 
 
-def _one_of(name: str, choices: list[str], default: str) -> _Field:
+def _one_of(name: str, choices: list[str], default: str | None) -> _Field:
     def read(_network: Network, value: Any) -> str:
         if not isinstance(value, str) or value not in choices:
             raise QuestionError(f"{name} is {_shown(value)}, but must be one of {', '.join(choices)}.")
@@ -285,6 +285,14 @@ def _target(network: Network, name: Any) -> str | None:
     )
 
 
+_RANGE = _one_of("within", ["data", "any"], None)
+
+
+def _within(network: Network, value: Any) -> Any:
+    network.within(_RANGE.read(network, value))  # raises an error if its training range is not known
+    return value
+
+
 def _text(network: Network, text: Any) -> str:
     if not isinstance(text, str) or not 0 < len(text) <= _RULE_LETTERS:
         raise QuestionError(
@@ -306,8 +314,9 @@ _FIELDS = {
     "text": _Field(_text, lambda _: {"type": "string", "minLength": 1, "maxLength": _RULE_LETTERS}),
     "time_limit": _number("time_limit", float, 0, MOST_SECONDS, SECONDS),
     "seed": _number("seed", int, 0, _SEEDS - 1, 0),
+    "within": _Field(_within, _RANGE.schema),
 }
-_LIMITS = ("time_limit", "seed")
+_LIMITS = ("time_limit", "seed", "within")
 """Fields that every question may have."""
 _KINDS = {name: (kind.required, kind.optional) for name, kind in KINDS.items() if kind.required}
 """Required and optional fields of each kind of question."""

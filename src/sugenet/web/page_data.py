@@ -7,6 +7,7 @@ from __future__ import annotations
 import sys
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from math import inf, isfinite, nextafter
 from typing import Any
@@ -195,6 +196,7 @@ def payload(
         "count": count,
         "answers": [dict(answer) for answer in answers],
         "results": None if results is None else dict(results),
+        **({} if encoder.columns is None else {"columns": encoder.columns.data()}),
     } | ({"domain": _domain(network)} if network.domain else {})
 
 
@@ -355,10 +357,8 @@ def _samples(
     network: Network, samples: Any, truth: Any, index: int, numbers: Sequence[int] | None, max_samples: int
 ) -> tuple[list[dict[str, Any]], int]:
     if samples is None:
-        lowest = [
-            next(_state_value(c, s) for s in range(c.states) if c.reachable(s))
-            for c in network.encoder.codings
-        ]
+        spans = network.domain.limits
+        lowest = [_lowest(coding, spans.get(f)) for f, coding in enumerate(network.encoder.codings)]
         return [{"index": None, "values": lowest, "truth": None}], 0
     rows = list(network.encoder.rows(samples))
     number_of = range(len(rows)) if numbers is None else numbers
@@ -378,6 +378,17 @@ def _samples(
         for index in kept
     ]
     return shown, kept.index(chosen)
+
+
+def _lowest(coding: Coding, span: Span | None) -> Any:
+    """Return a value of the first state that a feature can have, within its limits."""
+    kept = [None, None] if span is None else limit(coding, span)
+    if isinstance(kept, tuple):
+        return raw_value(min(kept, key=coding.state))
+    if isinstance(coding, Steps) and span is not None:
+        low, high = kept
+        coding = replace(coding, low=-inf if low is None else low, high=inf if high is None else high)
+    return next(_state_value(coding, state) for state in range(coding.states) if coding.reachable(state))
 
 
 def _state_value(coding: Coding, state: int) -> Any:

@@ -96,7 +96,7 @@ def to_document(network: Network) -> tuple[Document, Tensors]:
         **_source_out(network),
         **({} if network.encoder.seen is None else {"seen": _seen_out(network.encoder)}),
         **({"domain": network.domain.data()} if network.domain else {}),
-        **({} if network.encoder.columns is None else {"columns": _columns_out(network.encoder.columns)}),
+        **({} if network.encoder.columns is None else {"columns": network.encoder.columns.data()}),
     }
     return document, tensors
 
@@ -370,23 +370,6 @@ def _seen_in(entry: Any, encoder: Encoder) -> Encoder:
     )
     spans = [span_of(entries[k], coding) for k, coding in zip(indices, encoder.codings, strict=True)]
     return replace(encoder, seen=tuple(spans))
-
-
-def _columns_out(columns: Columns) -> Document:
-    """Write how features are read from raw columns, which are written once and referred to by index."""
-    index = {name: position for position, name in enumerate(columns.names)}
-    return {
-        "names": list(columns.names),
-        "features": [
-            {
-                "columns": [index[column] for column in feature.columns],
-                "how": feature.how,
-                "fill": feature.fill,
-                "cuts": list(feature.cuts),
-            }
-            for feature in columns.features
-        ],
-    }
 
 
 def _columns_in(entry: Any, encoder: Encoder) -> Encoder:

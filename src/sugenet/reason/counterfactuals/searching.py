@@ -507,8 +507,8 @@ def whatif(
         ``"lowest"``: a tie goes to the lowest class, as in `predict`. ``"against"``: a tie counts as a
         change.
     within : str, list of str or Domain, default: None
-        Ask only about inputs that can occur: ``"data"`` for the range of the training data, laws as text, or
-        a `Domain`, as in `Network.within`.
+        Ask only about inputs that can occur: ``"data"`` for the range of the training data, ``"any"`` for
+        any values, laws as text, or a `Domain`, as in `Network.within`. None: the domain of the network.
     n : int or "all", default: 1
         How many counterfactuals to list, cheapest first; those after the first are in `others`. No change of
         any can be dropped. ``"all"``: all of minimum cost.

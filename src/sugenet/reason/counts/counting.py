@@ -170,8 +170,8 @@ def count(
     where : mapping or Box, default: None
         Limits as in `Box`. Features without limits are free.
     within : str, list of str or Domain, default: None
-        Ask only about inputs that can occur: ``"data"`` for the range of the training data, laws as text, or
-        a `Domain`, as in `Network.within`.
+        Ask only about inputs that can occur: ``"data"`` for the range of the training data, ``"any"`` for
+        any values, laws as text, or a `Domain`, as in `Network.within`. None: the domain of the network.
     method : {"auto", "walk", "sums", "sample"}, default: "auto"
         ``"walk"`` enumerates all combinations, ``"sums"`` merges equal sums feature by feature, and
         ``"sample"`` only estimates.

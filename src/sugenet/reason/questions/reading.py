@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from sugenet.checker.form import exact
 from sugenet.errors import CertificateError, QuestionError, SugenetError
-from sugenet.nn import Domain, Network
+from sugenet.nn import Network
 from sugenet.problem.query import Case, Inequality, Query, QueryBox, of_network
 from sugenet.reason.questions.kinds import (
     Agree,
@@ -46,10 +46,10 @@ def described(network: Network, question: Asked) -> str:
 
 def described_within(network: Network, text: str) -> str:
     """Return a description of inputs, with restrictions on inputs that can occur, if known."""
-    domain, seen = network.domain, network.encoder.seen
+    domain = network.domain
     if not domain:
         return text
-    if seen is None or domain.limits != Domain().both(Domain(dict(enumerate(seen))), network.encoder).limits:
+    if not network.is_within_data:
         return f"{text}, for {domain}"
     laws = f" {domain.only_laws}".removeprefix(" inputs") if domain.laws else ""
     return f"{text}, for inputs within what was seen in training{laws}"

@@ -295,7 +295,7 @@ class Reasons(Recorded):
     def said(self, mark: Callable[[str], str] = str) -> str:
         """Return a sentence for each reason, with `mark` applied to its verdict."""
         label = self.network.class_texts[self.question.label_goal(self.network).label]
-        where = f"for {self.region}" if self.region == "any input" else f"with {self.region}"
+        where = f"{'for' if self.region.startswith('any input') else 'with'} {self.region}"
         where += " (the fewest known to change the class)" if self.is_nearest else ""
         total = self.network.encoder.features
         if not self.reasons:

@@ -82,8 +82,8 @@ def why(
         ``"lowest"``: a tie goes to the lowest class, as in `predict`. ``"against"``: a tie counts as a
         change.
     within : str, list of str or Domain, default: None
-        Ask only about inputs that can occur: ``"data"`` for the range of the training data, laws as text, or
-        a `Domain`, as in `Network.within`.
+        Ask only about inputs that can occur: ``"data"`` for the range of the training data, ``"any"`` for
+        any values, laws as text, or a `Domain`, as in `Network.within`. None: the domain of the network.
     time_limit : float, default: None
         Seconds after which the best answer so far is given. None: no limit.
     threads : int, default: None

@@ -281,8 +281,8 @@ def check_rule(
         Text such as ``mean radius >= 14 and side = left -> malignant``; a `NetworkRule`; JSON data of an
         explanation by Anchors; or a fitted decision tree of scikit-learn over the same raw features.
     within : str, list of str or Domain, default: None
-        Ask only about inputs that can occur: ``"data"`` for the range of the training data, laws as text, or
-        a `Domain`, as in `Network.within`.
+        Ask only about inputs that can occur: ``"data"`` for the range of the training data, ``"any"`` for
+        any values, laws as text, or a `Domain`, as in `Network.within`. None: the domain of the network.
     time_limit : float, default: None
         Seconds for each rule, its decision and its count together.
     threads : int, default: None

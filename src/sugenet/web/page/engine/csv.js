@@ -1,5 +1,7 @@
-// Samples from CSV text: one row per sample, one column per feature. A column with the true class may stand beside them.
+// Samples from CSV text: one row per sample, one column per feature, or the raw columns that features are read from. A column with the
+// true class may stand beside them.
 
+import { sourcesOf, textOf } from "./columns.js";
 import { readNumber } from "./exact.js";
 
 const SEPARATORS = [",", ";", "\t"];
@@ -24,7 +26,13 @@ function fieldsOf(text, separator) {
   return rows.filter((fields) => fields.length > 1 || fields[0] !== "");
 }
 
-function valueOf({ name, coding }, text, line) {
+function valueOf({ name, coding }, cells, line, preparation) {
+  let [text] = cells;
+  try {
+    if (preparation) text = textOf(preparation, cells, coding);
+  } catch (error) {
+    throw new Error(`Line ${line}: ${name} is ${cells.join(", ").slice(0, 60) || "empty"}, which ${error.message}.`);
+  }
   if (coding.kind === "onehot") {
     const state = coding.names.indexOf(text);
     if (state >= 0) return coding.categories[state];
@@ -41,16 +49,22 @@ export function readSamples(model, text) {
   const [firstLine = ""] = plain.split(/[\r\n]/, 1);
   const separator = SEPARATORS.reduce((a, b) => (firstLine.split(b).length > firstLine.split(a).length ? b : a));
   const rows = fieldsOf(plain, separator);
+  const { columns } = model;
   const names = model.features.map(({ name }) => name);
-  const hasHeader = names.every((name) => rows[0]?.includes(name));
-  const header = hasHeader ? rows.shift() : names;
+  let sources = sourcesOf(model, rows[0] ?? []);
+  const isThere = (name) => rows[0]?.includes(name);
+  const hasHeader = sources.flat().every(isThere);
+  const isRaw = !hasHeader && columns && rows[0]?.length === columns.names.length && columns.names.length !== names.length;
+  if (!hasHeader && !isRaw && rows[0]?.length === names.length && !sources.flat().some(isThere)) sources = names.map((name) => [name]);
+  const header = hasHeader ? rows.shift() : isRaw ? columns.names : names;
   if (!rows.length) throw new Error("The file has no samples.");
-  if (!hasHeader && rows[0].length !== names.length) {
-    const missing = names.find((name) => !rows[0].includes(name));
+  if (!hasHeader && (rows[0].length !== header.length || (columns && sources.flat().some(isThere)))) {
+    const missing = sources.flat().find((name) => !isThere(name));
     throw new Error(`The file has no column ${missing}, and ${rows[0].length} columns for ${names.length} features.`);
   }
-  const places = names.map((name) => header.indexOf(name));
-  const others = header.flatMap((name, place) => (places.includes(place) ? [] : [[name, place]]));
+  const places = sources.map((source) => source.map((name) => header.indexOf(name)));
+  const known = new Set([...places.flat(), ...(columns?.names ?? []).map((name) => header.indexOf(name))]);
+  const others = header.flatMap((name, place) => (known.has(place) ? [] : [[name, place]]));
   const isTruth = ([, place]) => rows.every((row) => model.classes.includes(row[place]));
   if (others.length && !(others.length === 1 && isTruth(others[0]))) {
     const unread = others.filter((other) => !isTruth(other) || others.length > 1).map(([name]) => name);
@@ -59,7 +73,7 @@ export function readSamples(model, text) {
   return rows.map((row, k) => {
     const line = k + 1 + Number(hasHeader);
     if (row.length !== header.length) throw new Error(`Line ${line} has ${row.length} fields, and the first line has ${header.length}.`);
-    const values = model.features.map((feature, f) => valueOf(feature, row[places[f]], line));
+    const values = model.features.map((feature, f) => valueOf(feature, places[f].map((place) => row[place]), line, columns?.features[f]));
     return { values, truth: others.length ? model.classes.indexOf(row[others[0][1]]) : null };
   });
 }

@@ -20,6 +20,7 @@ export class Model {
     const { domain = null } = payload;
     this.fingerprint = payload.fingerprint;
     this.classes = payload.classes;
+    this.columns = payload.columns ?? null; // how features are read from raw columns
     this.domain = domain;
     this.brokenClass = payload.broken ?? -1;
     const codings = (domain ?? payload).codings.map((data) => (data.kind === "onehot" ? new OneHot(data) : new Steps(data)));

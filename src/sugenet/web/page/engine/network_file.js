@@ -1,7 +1,7 @@
 // A .sugenet file (docs/format.md) read in the browser: bytes in, the payload of the page out, or an Error that says what is wrong.
 // The seal, the sizes and the fingerprint are all recomputed, so a certificate checked here is about the network in the file.
 
-import { Steps } from "./codings.js";
+import { OneHot, Steps } from "./codings.js";
 import { Fraction, nextDown, shortest } from "./exact.js";
 import { Sha256 } from "./sha256.js";
 import { parseStrict } from "./strict_json.js";
@@ -95,7 +95,7 @@ class Source {
     this.tensors = tensors;
     this.raw = document;
     see(document.layers.every(({ kind }) => KINDS.includes(kind)) && document.codings.every(({ kind }) => kind !== "real"), "its first layer reads real numbers as they are, which the page does not show. Ask in Python or on the command line");
-    see(!document.domain, "it states which inputs can occur, as limits or laws. Use: sugenet serve, or sugenet report --interactive");
+    see(!document.domain?.laws.length, "it states laws that inputs obey. Use: sugenet serve, or sugenet report --interactive");
     this.codings = this.readCodings();
     this.features = document.features.map(([name, number]) => [name, plain(number, "a coding")]);
     see(this.features.every(([, number]) => number in this.codings), "a feature names a coding that is not there");
@@ -251,7 +251,8 @@ function quoted(text) {
 function repr(value) {
   if (value === null) return "None";
   if (typeof value === "boolean") return value ? "True" : "False";
-  if (typeof value === "object") return value.float;
+  if (Array.isArray(value)) return tuple(value.map(repr));
+  if (typeof value === "object") return value.float ?? repr(value["one of"]);
   if (typeof value === "string") return quoted(value);
   return typeof value === "bigint" ? String(value) : float(value);
 }
@@ -429,11 +430,61 @@ function readsLevels([first]) {
 
 // A value of the first state that a feature can have.
 function lowest(coding) {
-  if (coding.kind === "onehot") return coding.categories[0];
-  const steps = new Steps(coding);
+  const values = coding.kind === "onehot" ? new OneHot(coding) : new Steps(coding);
   let state = 0;
-  while (!steps.reachable(state)) state++;
-  return steps.valueOf(state);
+  while (!values.possible(state)) state++;
+  return values.valueOf(state);
+}
+
+// -- inputs that can occur ---------------------------------------------------------------------------------------------------
+
+// The limits of the file, as the page has them; null without any. They are those of the training range where they are written alike.
+function domainOf({ raw, codings, features }) {
+  if (!raw.domain) return null;
+  const spans = new Map(raw.domain.limits.map(([f, span]) => [plain(f, "a feature"), span]));
+  see(spans.size === raw.domain.limits.length && [...spans.keys()].every((f) => f in features), "it has limits of a feature that is not there, or twice");
+  const [entries, numbers] = raw.seen ?? [[], []];
+  const isSeen = numbers.length === spans.size && numbers.every((number, f) => spans.has(f) && repr(spans.get(f)) === repr(entries[number]));
+  const count = spans.size;
+  const written = features.map(([, number], f) => `${number} ${spans.has(f) ? repr(spans.get(f)) : ""}`);
+  const places = [...new Set(written)];
+  const kept = places.map((text) => {
+    const f = written.indexOf(text);
+    const { width: _, text: _text, ...coding } = codings[features[f][1]];
+    return spans.has(f) ? { ...coding, limit: limitOf(coding, spans.get(f)) } : coding;
+  });
+  return {
+    words: isSeen ? "for inputs within what was seen in training" : `for inputs within limits of ${count} feature${count === 1 ? "" : "s"}`,
+    laws: [],
+    codings: kept,
+    places: written.map((text) => places.indexOf(text)),
+    lawful: null,
+    data: plainAll(raw.domain),
+  };
+}
+
+// The limit of a feature as floats: two ends, null for no end, or the values that it has.
+function limitOf(coding, span) {
+  if (coding.kind === "onehot") return { values: span["one of"].map(category) };
+  const steps = new Steps(coding);
+  const values = Array.isArray(span) ? null : span["one of"].map((value) => plain(value, "a limit"));
+  const [low, high] = values ? [] : [span[0] === null ? -Infinity : rounded(span[0], true), span[1] === null ? Infinity : rounded(span[1], false)];
+  if (coding.bipolar) {
+    const holds = (bit) => (values ? values.includes(bit) : low <= bit && bit <= high);
+    return { values: [0, 1].filter((bit) => holds(bit) || (bit === 0 && holds(-1))) };
+  }
+  if (values) return { values: values.filter((value) => steps.takes(value)) };
+  return [Math.max(steps.low, low), Math.min(steps.high, high)].map((limit) => (Number.isFinite(limit) ? limit : null));
+}
+
+// The nearest float from there on, up or down.
+function rounded(limit, isUp) {
+  if (typeof limit !== "string") return plain(limit, "a limit");
+  const exact = Fraction.ofText(limit);
+  const float = near(exact);
+  const order = Fraction.ofNumber(float).compare(exact);
+  if (isUp) return order < 0 ? -nextDown(-float) : float;
+  return order > 0 ? nextDown(float) : float;
 }
 
 const REFUSED = "The file cannot be read: ";
@@ -459,6 +510,8 @@ function readPayload(bytes, title, version) {
     return layer;
   });
   const { classes, notes, fingerprint } = source.raw;
+  const domain = domainOf(source);
+  const start = (number, f) => lowest(domain ? domain.codings[domain.places[f]] : source.codings[number]);
   const sizes = [levels ? source.features.length : width, ...layers.map(({ outputs }) => outputs), source.head.outputs];
   const count = source.features.length;
   return {
@@ -477,10 +530,12 @@ function readPayload(bytes, title, version) {
     levels,
     layers,
     head: headOf(source, tops),
-    samples: [{ index: null, values: source.features.map(([, number]) => lowest(source.codings[number])), truth: null }],
+    samples: [{ index: null, values: source.features.map(([, number], f) => start(number, f)), truth: null }],
     start: 0,
     count: 0,
     answers: [],
     results: null,
+    ...(domain && { domain }),
+    ...(source.raw.columns && { columns: plainAll(source.raw.columns) }),
   };
 }
