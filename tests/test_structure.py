@@ -33,6 +33,7 @@ ORDERS = {
         "reprs",
         "plottable",
         "fields",
+        "frames",
         "capacity",
         "bits",
         "nn",

@@ -37,8 +37,8 @@ GROUPS = {
     ),
     "answers": (
         "Answers",
-        "Proved Refuted Undecided Counterfactual NoCounterfactual OpenCounterfactual Reasons Reason "
-        "Counted CountOpen CountSampled Predicted CheckedRule Rulebook Results",
+        "Proved Refuted Undecided Counterfactual NoCounterfactual OpenCounterfactual Counterfactuals "
+        "Reasons Reason Counted CountOpen CountSampled Predicted CheckedRule Rulebook Results",
     ),
     "networks": ("Networks and estimators", "Network Neuron Domain Law BNNClassifier SugenoClassifier"),
     "files": (

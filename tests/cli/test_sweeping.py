@@ -86,6 +86,20 @@ def test_predictions_are_those_of_predict(run):
         assert [row[name] for row in kept] == [row[name] for row in rows]
 
 
+def test_a_sweep_writes_the_tables_that_results_writes(run):
+    pytest.importorskip("pyarrow")
+    words = ("--ask", "whatif", "--first", 3, "--jobs", 1, "-o", "r.db")
+    assert run("sweep", "digits", *words, "--csv", "a.csv", "--parquet", "a.parquet")[0] == 0
+    assert run("results", "r.db", "--csv", "b.csv", "--parquet", "b.parquet")[0] == 0
+    for kind in ("csv", "parquet"):
+        with open(f"a.{kind}", "rb") as one, open(f"b.{kind}", "rb") as other:
+            assert one.read() == other.read()
+    header = run("results", "r.db", "--csv", "-")[1].split("\r\n")[0]
+    assert header.startswith("sample,outcome,label,")
+    assert 'label_after,n_changes,is_minimum,"pixel (0,0)"' in header
+    assert run("sweep", "digits", *words, "--parquet", "-")[0] == 2
+
+
 def test_every_option_about_a_sample_has_its_place():
     parsers = parser_of_all()[1]
     sweep = {action.dest: action for action in options_of(parsers["sweep"])}

@@ -1,7 +1,10 @@
-"""Rows of results, drawn at random."""
+"""Rows of results, drawn at random, and a network with one feature of each kind."""
 
+import numpy as np
+import pytest
 from hypothesis import strategies as st
 
+from sugenet.nn import DenseLayer, Encoder, Head, Network, OneHot, Steps
 from sugenet.sweeps.samples import Row
 
 SECONDS = st.one_of(
@@ -50,3 +53,30 @@ def rows(draw, outcomes, *, most=8, with_truth=None):
                 )
             )
     return found, samples
+
+
+def network():
+    """A network with one feature of each kind; its columns are also called as columns of answers are."""
+    codings = [
+        Steps((18.0, 40.0), low=0.0, high=120.0, whole=True),
+        Steps((0.5, 2.5)),
+        OneHot(("oslo", "paris", "rome")),
+        OneHot((False, True)),
+    ]
+    encoder = Encoder(codings, ["age", "cost", "city", "owner"])
+    rng = np.random.default_rng(0)
+    layer = DenseLayer(rng.choice([-1, 1], (5, encoder.width)), [5, 4, 5, 6, 4])
+    return Network(encoder, [layer], Head(rng.choice([-1, 1], (2, 5))), classes=["no", "yes"])
+
+
+def table(n):
+    """Samples of that network, with an index."""
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(1)
+    columns = {
+        "age": rng.integers(0, 100, n),
+        "cost": rng.random(n) * 3,
+        "city": pd.Categorical(rng.choice(["rome", "oslo"], n)),
+        "owner": rng.random(n) < 0.5,
+    }
+    return pd.DataFrame(columns, index=pd.Index([f"row {i}" for i in range(n)], name="who"))

@@ -154,7 +154,7 @@ def _write(options: Namespace, screen: Screen, opened: list[Results], curve: Acc
     if options.csv is not None:
         from sugenet.sweeps.results import csv_text
 
-        texts[options.csv] = csv_text(first.rows(), first.samples, first.network.classes)
+        texts[options.csv] = csv_text(first.columns())
     if options.svg is not None:
         from sugenet.show.drawings import drawing
         from sugenet.show.svg_writer import svg

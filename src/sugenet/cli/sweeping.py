@@ -99,6 +99,10 @@ def _check(options: Namespace) -> None:
     refuse(
         UsageError,
         (options.output == "-", "-o needs a file, because results are not text. Give a path."),
+        (
+            "-" in (options.csv, options.parquet),
+            "--csv and --parquet need a file here. To print a table: sugenet results FILE --csv -",
+        ),
         (options.backend_option and options.backend is None, "--backend-option needs --backend."),
     )
 
@@ -178,6 +182,10 @@ def _show(options: Namespace, screen: Screen, results: Results, seconds: float) 
         lines.append(f"time limit reached: {left}. Run the same command to resume.")
     if tally.undecided and options.time_limit is not None:
         lines.append("To ask again about undecided samples: --retry and a longer --time-limit.")
+    for path, write in ((options.csv, results.write_csv), (options.parquet, results.write_parquet)):
+        if path is not None:
+            write(path)
+            screen.tell(f"written to {path}")
     screen.say("\n".join(lines), {"results": options.output, "elapsed_seconds": seconds} | tally.data())
     screen.tell(f"done in {time_text(seconds)}; to see the answers: sugenet results {quote(options.output)}")
     return 3 if tally.missing or tally.undecided else 0
@@ -232,6 +240,8 @@ COMMANDS: Commands = {
                     "help": "results file (created or resumed)",
                 },
             ),
+            option("--csv", metavar="FILE", help="also write one row per sample"),
+            option("--parquet", metavar="FILE", help="also write one row per sample, as Parquet"),
             option("--first", type=whole(1, 1 << 40), metavar="N", help="only the first N samples"),
             *map(_unset, _QUESTIONS),
             DOMAIN,

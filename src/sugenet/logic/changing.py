@@ -23,11 +23,11 @@ from sugenet.logic.readings import Gap
 from sugenet.nn import Network
 from sugenet.problem.clock import Clock
 from sugenet.problem.regions import L0, L1, L2, Cost, Hamming
-from sugenet.reason import counterfactuals
 from sugenet.reason.counterfactuals import Counterfactual, NoCounterfactual, OpenCounterfactual
 from sugenet.reason.counterfactuals.answers import Answer
+from sugenet.reason.counterfactuals.searching import nearest
 from sugenet.reason.envelope import envelope
-from sugenet.reason.questions import named_cost
+from sugenet.reason.questions import WhatIf, named_cost
 from sugenet.reprs import quoted
 
 __all__ = ["whatif"]
@@ -201,19 +201,11 @@ class _CompositeSearch:
         assert network is not None
         goal = "change" if target is None else f"become {reading.values[target]}"
         self.clock.tell(f"{reading.name}: what would make it {goal}?")
-        answer = _shown(
-            counterfactuals.whatif(
-                network,
-                network.encoder.values(reading.sample),
-                self.cost,
-                target=target,
-                max_cost=None if limit is None or self.cost is L2 else limit,
-                time_limit=self._seconds(asked),
-                threads=self.clock.threads,
-                seed=self.clock.seed,
-                notify=self.clock.notify,
-            )
-        )
+        max_cost = None if limit is None or self.cost is L2 else limit
+        question = WhatIf(network.encoder.values(reading.sample), self.cost, target, max_cost=max_cost)
+        how: dict[str, Any] = {"seed": self.clock.seed, "notify": self.clock.notify}
+        seconds, threads = self._seconds(asked), self.clock.threads
+        answer = _shown(nearest(network, question, time_limit=seconds, threads=threads, **how))
         assert answer.certificate is not None
         self.parts.append((index, answer.certificate))
         is_open = isinstance(answer, OpenCounterfactual)
@@ -225,9 +217,7 @@ class _CompositeSearch:
         current = self.whole.read[index]
         others = [k for k in range(len(reading.values)) if k != current and target in (None, k)]
         self._learn(index, others, self._bound(index, answer))
-        if (isinstance(answer, OpenCounterfactual) and answer.reason == "interrupted") or (
-            isinstance(answer, Counterfactual) and answer.interrupted
-        ):
+        if answer.interrupted:
             raise KeyboardInterrupt
 
     def _seconds(self, asked: tuple[int, int]) -> float | None:

@@ -202,6 +202,34 @@ class Preparation:
         is_text = isinstance(cell, str | Decimal) and isinstance(coding, Steps)
         return read_number(cell, error=EncodingError) if is_text else cell
 
+    @property
+    def is_part(self) -> bool:
+        """Whether the feature is a part of its column from which the rest does not follow: year, month,
+        weekday.
+        """
+        return self.how in ("year", "month", "weekday")
+
+    def cells(self, value: Any, coding: Coding) -> dict[str, Any]:
+        """Return the cells that are read as a value of the feature, by raw column.
+
+        Days and seconds become `datetime.date` and `datetime.datetime`. Other values stand for themselves.
+
+        Examples
+        --------
+        >>> Preparation(("born",), "days").cells(2, Steps((0.0,), whole=True))
+        {'born': datetime.date(1970, 1, 3)}
+        >>> Preparation(("is_red", "is_blue"), "one-hot").cells("blue", OneHot(("red", "blue")))
+        {'is_red': 0, 'is_blue': 1}
+        """
+        if self.how == "one-hot" and isinstance(coding, OneHot):
+            known = [category for category in coding.categories if category is not None]
+            bits = [None if value is None else int(category == value) for category in known]
+            return dict(zip(self.columns, bits, strict=True))
+        if self.how in ("days", "seconds") and value is not None:
+            moment = np.datetime64(int(value), "D" if self.how == "days" else "s").item()
+            value = moment if isinstance(moment, date) else value  # else it is beyond the calendar
+        return {self.columns[0]: value}
+
     def _member(self, cells: Sequence[Any], coding: Coding) -> Any:
         """Return the category of the column that is on; None if all cells are gaps."""
         if all(map(is_gap, cells)):

@@ -19,7 +19,7 @@ from sugenet.capacity.arguments import read_number
 from sugenet.errors import EncodingError
 from sugenet.nn.arrays import Bits, Ints
 from sugenet.nn.codings import Coding, OneHot, Real, Span, Steps, bit, integer, threshold
-from sugenet.nn.columns import Columns
+from sugenet.nn.columns import Columns, Preparation
 from sugenet.nn.samples import rows_of, shape_text, values_of
 from sugenet.reprs import ShortRepr, set_fields
 from sugenet.visible import see_name, visible
@@ -144,6 +144,11 @@ class Encoder(ShortRepr):
     ) -> Encoder:
         """Return an encoder that keeps real numbers unchanged, for a `RealLayer`."""
         return cls([Real(low=low, high=high)] * n, names)
+
+    @cached_property
+    def preparations(self) -> dict[str, Preparation]:
+        """How each feature is read from raw columns, by name; empty if samples have no other form."""
+        return {} if self.columns is None else dict(zip(self.names, self.columns.features, strict=True))
 
     @cached_property
     def _starts(self) -> list[int]:

@@ -10,7 +10,13 @@ independently of all this code.
 
 from sugenet.problem.regions import L0, L1, L2, AnyInput, Box, Free, Hamming, Linf, Prices, Region
 from sugenet.reason.asking import Predicted, answer_of, ask, is_settled, settings_of
-from sugenet.reason.counterfactuals import Counterfactual, NoCounterfactual, OpenCounterfactual, whatif
+from sugenet.reason.counterfactuals import (
+    Counterfactual,
+    Counterfactuals,
+    NoCounterfactual,
+    OpenCounterfactual,
+    whatif,
+)
 from sugenet.reason.counts import Counted, CountOpen, CountSampled, count
 from sugenet.reason.questions import (
     Agree,
@@ -62,6 +68,7 @@ __all__ = [
     "CountSampled",
     "Counted",
     "Counterfactual",
+    "Counterfactuals",
     "Fair",
     "Free",
     "Hamming",

@@ -15,8 +15,8 @@ from sugenet.errors import CertificateError, QuestionError, refuse
 from sugenet.fields import KINDS
 from sugenet.nn import Network
 from sugenet.problem.neighbourhood import row_of
-from sugenet.reason.counterfactuals import Counterfactual, NoCounterfactual, OpenCounterfactual, whatif
-from sugenet.reason.counterfactuals.searching import is_minimum_up_to_rounding
+from sugenet.reason.counterfactuals import Counterfactual, NoCounterfactual, OpenCounterfactual
+from sugenet.reason.counterfactuals.searching import is_minimum_up_to_rounding, nearest
 from sugenet.reason.counts import Counted, CountOpen, CountSampled, count
 from sugenet.reason.envelope import Recorded, Source, answered, asked_of, is_outcome, opened
 from sugenet.reason.questions import Asked, Count, Predict, Question, Suffices, WhatIf, Why, reading_data
@@ -215,9 +215,7 @@ def ask(
             about = {"target": question.target, "ties": question.ties}
             return why(network, question.sample, question.region, **about, **asked, **how)
         case WhatIf():
-            names = ("target", "keep", "region", "max_cost", "ties")
-            about = {name: getattr(question, name) for name in names}
-            return whatif(network, question.sample, question.cost, **about, **asked, **how)
+            return nearest(network, question, **asked, **how)
         case Count():
             return count(network, question.sample, question.region, where=question.where, **asked, **how)
     return verify(network, question, **asked, **how)

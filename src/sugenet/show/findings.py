@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from sugenet.errors import QuestionError, SugenetError
 from sugenet.nn import Layer, Network, Steps, Trace
 from sugenet.problem.clock import Clock
+from sugenet.problem.regions import Cost
 from sugenet.reason import (
     L0,
     AnyInput,
@@ -23,9 +24,9 @@ from sugenet.reason import (
     Region,
     Robust,
     Undecided,
+    WhatIf,
     trace_reasons,
     verify,
-    whatif,
     why,
 )
 from sugenet.reason.counterfactuals.answers import (
@@ -34,6 +35,7 @@ from sugenet.reason.counterfactuals.answers import (
     NoCounterfactual,
     OpenCounterfactual,
 )
+from sugenet.reason.counterfactuals.searching import nearest as nearest_change
 from sugenet.show.pictures import grid_of
 from sugenet.sweeps.interrupts import Handler, on_interrupt
 
@@ -151,12 +153,16 @@ def _ask_all(
             chain = asking.ask("the chain of neurons", 0, lambda _: _chain(network, values))
         nothing = (None, None, None, None, None, None)
         return Findings(network, tuple(values), trace, *nothing, (), chain, tuple(asking.skipped))
-    nearest = asking.ask("the least change", 0.3, lambda t: whatif(network, values, L0, time_limit=t, **how))
+
+    def change(cost: type[Cost], seconds: float | None, target: int | None = None) -> Answer:
+        return nearest_change(network, WhatIf(values, cost, target), time_limit=seconds, **how)
+
+    nearest = asking.ask("the least change", 0.3, lambda t: change(L0, t))
     stays = asking.ask(
         "how many features may change", 0.2, lambda t: _stays(network, values, nearest, L0, t, how)
     )
     kind = Linf if _whole(network) else Hamming
-    shifts = asking.ask("the least shift", 0.2, lambda t: whatif(network, values, kind, time_limit=t, **how))
+    shifts = asking.ask("the least shift", 0.2, lambda t: change(kind, t))
     shifts_stay = asking.ask(
         "how far features may shift", 0.2, lambda t: _stays(network, values, shifts, kind, t, how)
     )
@@ -169,7 +175,7 @@ def _ask_all(
         answer = asking.ask(
             f"the least change to {network.classes[k]}",
             0.15,
-            lambda t, k=k: whatif(network, values, L0, target=k, time_limit=t, **how),  # type: ignore[misc]
+            lambda t, k=k: change(L0, t, k),  # type: ignore[misc]
         )
         targets += [(k, answer)] if answer is not None else []
     near = asking.ask("a reason in a small region", 0.7, lambda t: _near(network, values, nearest, t, how))

@@ -1,7 +1,9 @@
-"""Read a results file (`read_results`), and export it as a CSV or Parquet table with one row per sample.
+"""Read a results file (`read_results`), and export it as a table with one row per sample.
 
-In the table, samples without an answer also have a row, with the outcome ``missing``. Costs are exact numbers
-as text, such as ``7/2``, since a float would round them. Under L2 they are sums of squares.
+The table is a pandas data frame, a CSV file or a Parquet file, always with the same columns. Samples without
+an answer also have a row, with the outcome ``missing``. Costs are exact: fractions in a data frame, text such
+as ``7/2`` in files, since a float would round them. Under L2 they are sums of squares. For `WhatIf` the
+columns of the changed sample follow.
 """
 
 from __future__ import annotations
@@ -14,71 +16,89 @@ from contextlib import AbstractContextManager
 from math import inf
 from typing import Any
 
+from sugenet.checker.form import exact
 from sugenet.checker.limit import SECONDS
 from sugenet.errors import CertificateError, FileError, QuestionError, SugenetError, how_to_install, refuse
 from sugenet.files import write_bytes, write_text
+from sugenet.frames import Column, pandas_frame, renamed
 from sugenet.io.native.file import network_from
 from sugenet.nn import Network
 from sugenet.plottable import Plottable
-from sugenet.reason import L2, answer_of, each, question_of, settings_of
-from sugenet.reason.envelope import asked_of
+from sugenet.reason import L2, WhatIf, answer_of, each, question_of, settings_of
+from sugenet.reason.counterfactuals.several import (
+    change_columns,
+    changed_row,
+    feature_columns,
+    long_form,
+    typed_changes,
+)
+from sugenet.reason.envelope import asked_of, changes_between
 from sugenet.reason.questions import data_of, described, raw_of
 from sugenet.sweeps.checking import CheckedResults, check_results
 from sugenet.sweeps.samples import REFUSED, Row, hash_of
 from sugenet.sweeps.store import SAMPLES, Store, reading
 from sugenet.sweeps.tally import SweepTally, tally_of
 
-__all__ = ["COLUMNS", "Results", "csv_text", "export_rows", "read_results", "write_parquet"]
+__all__ = ["COLUMNS", "Results", "answer_columns", "arrow_table", "csv_text", "read_results"]
 
-COLUMNS = (
-    *("sample", "outcome", "label", "true_label", "right", "settled", "certified", "engine"),
-    *("seconds", "time_limit", "cost", "lower", "version"),
-)
-"""Names of the columns, in order."""
+COLUMNS = {
+    "sample": "int",
+    "outcome": "text",
+    "label": "category",
+    "true_label": "category",
+    "right": "bool",
+    "settled": "bool",
+    "certified": "bool",
+    "engine": "text",
+    "seconds": "float",
+    "time_limit": "float",
+    "cost": "exact",
+    "lower": "exact",
+    "version": "text",
+}
+"""Names and kinds of the columns, in order."""
 
 
-def export_rows(rows: Iterable[Row], samples: int, classes: Sequence[str]) -> list[tuple[Any, ...]]:
+def answer_columns(rows: Iterable[Row], samples: int, classes: Sequence[str]) -> dict[str, Column]:
     """Return the columns of all samples of a data set; None for unknown values."""
     known = {row.sample: row for row in rows}
-    return [_columns(sample, known.get(sample), classes) for sample in range(samples)]
+    table = [_cells(sample, known.get(sample), classes) for sample in range(samples)]
+    columns = zip(*table, strict=True) if table else [()] * len(COLUMNS)
+    pairs = zip(COLUMNS.items(), columns, strict=True)
+    return {name: Column(kind, list(values), classes) for (name, kind), values in pairs}
 
 
-def _columns(sample: int, row: Row | None, classes: Sequence[str]) -> tuple[Any, ...]:
+def _cells(sample: int, row: Row | None, classes: Sequence[str]) -> tuple[Any, ...]:
     if row is None:
         return (sample, "missing", *[None] * (len(COLUMNS) - 2))
     truth = None if row.truth is None else classes[row.truth]
     right = None if row.truth is None else row.truth == row.index
     outcome_fields = (row.outcome, classes[row.index], truth, right, row.settled, row.certified, row.engine)
-    return (sample, *outcome_fields, row.seconds, row.time_limit, row.cost, row.lower, row.version)
+    costs = (None if cost is None else exact(cost) for cost in (row.cost, row.lower))
+    return (sample, *outcome_fields, row.seconds, row.time_limit, *costs, row.version)
 
 
-def csv_text(rows: Iterable[Row], samples: int, classes: Sequence[str]) -> str:
-    r"""Return the table as CSV (RFC 4180); unknown values are empty fields.
+def csv_text(columns: Mapping[str, Column]) -> str:
+    r"""Return columns as CSV (RFC 4180); unknown values are empty fields.
 
     Examples
     --------
     >>> row = Row(1, 0, 1, "proved", True, True, "bounds", 0.5, None, None, None, "0.1.0")
-    >>> print(csv_text([row], 2, ["no", "yes, sir"]).replace("\r", ""), end="")
+    >>> print(csv_text(answer_columns([row], 2, ["no", "yes, sir"])).replace("\r", ""), end="")
     sample,outcome,label,true_label,right,settled,certified,engine,seconds,time_limit,cost,lower,version
     0,missing,,,,,,,,,,,
     1,proved,no,"yes, sir",false,true,true,bounds,0.5,,,,0.1.0
     """
     stream = io.StringIO(newline="")
     writer = csv.writer(stream, lineterminator="\r\n")
-    writer.writerow(COLUMNS)
-    for row in export_rows(rows, samples, classes):
+    writer.writerow(columns)
+    for row in zip(*(column.values for column in columns.values()), strict=True):
         writer.writerow([str(value).lower() if isinstance(value, bool) else value for value in row])
     return stream.getvalue()
 
 
-def write_parquet(
-    path: str | os.PathLike[str],
-    rows: Iterable[Row],
-    samples: int,
-    classes: Sequence[str],
-    about: Mapping[str, str],
-) -> None:
-    """Write the table as Parquet, atomically; `about` goes to its metadata.
+def arrow_table(columns: Mapping[str, Column], about: Mapping[str, str]) -> Any:
+    """Return columns as an Arrow table; `about` goes to its metadata.
 
     Raises
     ------
@@ -87,22 +107,28 @@ def write_parquet(
     """
     try:
         import pyarrow as pa
-        from pyarrow import parquet
     except ImportError as error:
         raise SugenetError(
             f"Parquet needs pyarrow. Install it {how_to_install('parquet')}; or write CSV."
         ) from error
-    types = dict.fromkeys(COLUMNS, pa.string())
-    types |= dict.fromkeys(("right", "settled", "certified"), pa.bool_())
-    types |= dict.fromkeys(("seconds", "time_limit"), pa.float64()) | {"sample": pa.int64()}
+    types = {"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
+
+    def array(column: Column) -> Any:
+        kinds = set(map(type, column.categories))
+        if column.kind == "category" and kinds <= {str}:
+            codes = dict(zip(column.categories, range(len(column.categories)), strict=True))
+            numbers = pa.array(map(codes.get, column.values), pa.int32())
+            return pa.DictionaryArray.from_arrays(numbers, list(column.categories))
+        if column.kind == "date" or (column.kind == "category" and len(kinds) == 1):
+            return pa.array(column.values)
+        known = (value if value is None or column.kind in types else str(value) for value in column.values)
+        return pa.array(known, types.get(column.kind, pa.string()))
+
+    arrays = [array(column) for column in columns.values()]
     known = ("sample", "outcome")
-    schema = pa.schema([pa.field(name, types[name], nullable=name not in known) for name in COLUMNS])
-    columns = zip(*export_rows(rows, samples, classes), strict=True) if samples else [[]] * len(COLUMNS)
-    arrays = [pa.array(column, types[name]) for name, column in zip(COLUMNS, columns, strict=True)]
-    table = pa.Table.from_arrays(arrays, schema=schema.with_metadata(dict(about)))
-    stream = io.BytesIO()
-    parquet.write_table(table, stream)
-    write_bytes(path, stream.getvalue())
+    named = zip(columns, arrays, strict=True)
+    schema = pa.schema([pa.field(name, one.type, nullable=name not in known) for name, one in named])
+    return pa.Table.from_arrays(arrays, schema=schema.with_metadata(dict(about)))
 
 
 class Results(Plottable, AbstractContextManager["Results"]):
@@ -144,6 +170,8 @@ class Results(Plottable, AbstractContextManager["Results"]):
             self.has_truths: bool = about["truths"]
             self.made: dict[str, str] = about["made"]
             """Date, and versions of the software."""
+            self.index: Any = None
+            """Index of the data frame that was swept; a results file does not hold it."""
             settings_of(self.question, **self.settings)
             refuse(
                 QuestionError,
@@ -263,25 +291,78 @@ class Results(Plottable, AbstractContextManager["Results"]):
         """Return the hashes of all samples with an answer, by index."""
         return dict(self._store.hashes())
 
+    def columns(self) -> dict[str, Column]:
+        """Return the columns of all tables: of the answers, and for `WhatIf` of the changed samples."""
+        network, rows = self.network, self.rows()
+        answers = answer_columns(rows, self.samples, network.classes)
+        if not isinstance(self.question, WhatIf):
+            return answers
+        pairs = {row.sample: self._changed(row.sample) for row in rows}
+        changed = [pairs[sample][1] if sample in pairs else None for sample in range(self.samples)]
+        changes: list[tuple[str, int, bool] | None] = [None] * self.samples
+        for row, label in zip(rows, self._labels([pairs[row.sample][1] for row in rows]), strict=True):
+            if row.outcome == "found":
+                n_changes = len(changes_between(network, *pairs[row.sample]))
+                changes[row.sample] = (network.classes[label], n_changes, row.cost == row.lower)
+        answers |= change_columns(changes, network.classes)
+        features = feature_columns(network, changed)
+        return answers | {renamed(name, answers): column for name, column in features.items()}
+
+    def _changed(self, sample: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """Return a sample with an answer, and the same with the changes of a counterfactual."""
+        before, data = self.X(sample), self.data(sample)
+        try:
+            after = changed_row(self.network, before, typed_changes(data.get("changes", {})))
+            return before, raw_of(self.network, after)
+        except (TypeError, ValueError, AttributeError) as error:
+            raise self._store.damaged(f"the changes of sample {sample}: {error}") from error
+
+    def _labels(self, rows: list[tuple[Any, ...]]) -> list[int]:
+        """Return the classes of changed samples."""
+        try:
+            return self.network.predict(rows).tolist() if rows else []
+        except SugenetError as error:
+            raise self._store.damaged(f"a changed sample: {error}") from error
+
     def to_pandas(self) -> Any:
         """Return all samples as a pandas data frame, one row per sample with the columns of the CSV file.
+
+        After a sweep of a data frame it has the index of that frame.
 
         Returns
         -------
         pandas.DataFrame
-            A sample without an answer has the outcome ``"missing"``. Costs are exact numbers as text.
+            A sample without an answer has the outcome ``"missing"``. Outcomes are text, classes are
+            categories, and costs are fractions. Integers and booleans have nullable types if some are
+            unknown. For `WhatIf` there are also ``label_after``, ``n_changes`` and ``is_minimum``, and the
+            features of the changed sample. A feature with the name of another column is called
+            ``"NAME (feature)"``.
 
         Raises
         ------
         SugenetError
             If pandas is not installed.
         """
-        try:
-            import pandas as pd  # type: ignore[import-untyped]
-        except ImportError as error:
-            raise SugenetError("a data frame needs pandas: pip install pandas.") from error
-        table = export_rows(self.rows(), self.samples, self.network.classes)
-        return pd.DataFrame(table, columns=list(COLUMNS))
+        return pandas_frame(self.columns(), self.index)
+
+    def changes(self) -> Any:
+        """Return the changes that `WhatIf` found as a pandas data frame, one row per change.
+
+        Its columns are ``sample`` (from 0), ``feature``, ``before`` and ``after``.
+
+        Raises
+        ------
+        QuestionError
+            If the question is not `WhatIf`.
+        SugenetError
+            If pandas is not installed.
+        """
+        wrong = f"{described(self.network, self.question)}: these answers have no changes. Ask WhatIf(each)."
+        refuse(QuestionError, (not isinstance(self.question, WhatIf), wrong))
+        changed = {row.sample: self._changed(row.sample) for row in self.rows()}
+        pairs = [changed.get(sample) for sample in range(self.samples)]
+        changes = [{} if pair is None else changes_between(self.network, *pair) for pair in pairs]
+        return long_form(self.network, changes, self.index)
 
     def tally(self) -> SweepTally:
         """Summarize all rows: outcomes, certified accuracy, times."""
@@ -322,13 +403,21 @@ class Results(Plottable, AbstractContextManager["Results"]):
         )
 
     def write_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write a CSV table with one row per sample, atomically."""
-        write_text(path, csv_text(self.rows(), self.samples, self.network.classes))
+        """Write the columns as CSV, one row per sample, atomically."""
+        write_text(path, csv_text(self.columns()))
+
+    def to_arrow(self) -> Any:
+        """Return the columns as an Arrow table; requires pyarrow (extra ``parquet``)."""
+        about = {"network": self.network.fingerprint, "question": described(self.network, self.question)}
+        return arrow_table(self.columns(), about)
 
     def write_parquet(self, path: str | os.PathLike[str]) -> None:
-        """Write the same table as Parquet; requires pyarrow (extra ``parquet``)."""
-        about = {"network": self.network.fingerprint, "question": described(self.network, self.question)}
-        write_parquet(path, self.rows(), self.samples, self.network.classes, about)
+        """Write the columns as Parquet, one row per sample, atomically; requires pyarrow."""
+        table, stream = self.to_arrow(), io.BytesIO()
+        from pyarrow import parquet
+
+        parquet.write_table(table, stream)
+        write_bytes(path, stream.getvalue())
 
     def close(self) -> None:
         """Close the file."""

@@ -18,6 +18,7 @@ import numpy as np
 from sugenet import __version__
 from sugenet.checker.form import exact
 from sugenet.errors import FileError, QuestionError, SugenetError, refuse
+from sugenet.frames import index_of
 from sugenet.io.native.file import network_bytes
 from sugenet.nn import Network
 from sugenet.problem.clock import Clock
@@ -183,9 +184,12 @@ def sweep(
         kept.close()
         raise
     if kept.path is None:
-        return Results(kept, network)
-    kept.close()
-    return read_results(kept.path, network)
+        results = Results(kept, network)
+    else:
+        kept.close()
+        results = read_results(kept.path, network)
+    results.index = index_of(X)
+    return results
 
 
 def _check(network: Network, question: Any, jobs: int | None, total_time: float | None) -> None:

@@ -225,6 +225,7 @@ class NoCounterfactual(_OfWhatIf, Settled):
         name: name for name in ("claim", "metric", "max_cost", "engine", "sets")
     }
     outcome: ClassVar[str] = "none"
+    interrupted: ClassVar[bool] = False
 
     engine: str
     certificate: dict[str, Any] | None
@@ -276,6 +277,11 @@ class OpenCounterfactual(_OfWhatIf):
     """Lower bound on the cost of any counterfactual."""
     reason: str
     certificate: dict[str, Any]
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the user interrupted the search."""
+        return self.reason == "interrupted"
 
     @property
     def is_certified(self) -> bool:

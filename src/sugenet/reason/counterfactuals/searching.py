@@ -20,7 +20,7 @@ from sugenet.engines.walk.anneal import Patience, search
 from sugenet.engines.walk.descent import Descent
 from sugenet.engines.walk.listing import needed_changes
 from sugenet.engines.walk.sets import flip_level
-from sugenet.errors import QuestionError, TooLargeError
+from sugenet.errors import EncodingError, QuestionError, TooLargeError
 from sugenet.nn import Network
 from sugenet.problem.boxes import plain_row
 from sugenet.problem.clock import Clock
@@ -35,6 +35,7 @@ from sugenet.reason.counterfactuals.answers import (
     NoCounterfactual,
     OpenCounterfactual,
 )
+from sugenet.reason.counterfactuals.several import Counterfactuals
 from sugenet.reason.envelope import envelope
 from sugenet.reason.questions import WhatIf
 from sugenet.reprs import quoted, roughly
@@ -43,8 +44,8 @@ __all__ = [
     "ByLevels",
     "ByRadius",
     "CounterfactualSearch",
-    "hunted",
     "is_minimum_up_to_rounding",
+    "nearest",
     "whatif",
 ]
 
@@ -481,7 +482,7 @@ def whatif(
     threads: int | None = None,
     seed: int = 0,
     notify: Callable[[str], None] | None = None,
-) -> Answer:
+) -> Answer | Counterfactuals:
     """Find the cheapest change to a sample that gives it another class.
 
     The answer includes a proof that no cheaper change exists, if there was time for one.
@@ -490,8 +491,9 @@ def whatif(
     ----------
     network : Network
         The network.
-    x : array, list or mapping
-        One raw sample: values in the order of the features, or by name.
+    x : array, list, mapping or data frame
+        One raw sample: values in the order of the features, or by name. Or several samples, as a data
+        frame, a list of samples or an array.
     cost : str, cost or Prices, default: L0
         Cost of a change: ``"L0"`` (features changed), ``"L1"``, ``"L2"`` (squares are summed) or
         ``"Linf"`` on raw values, ``"Hamming"`` on bits, the classes of these names, or `Prices`.
@@ -525,9 +527,9 @@ def whatif(
 
     Returns
     -------
-    Counterfactual, NoCounterfactual or OpenCounterfactual
+    Counterfactual, NoCounterfactual, OpenCounterfactual or Counterfactuals
         Its `outcome` is ``"found"``, ``"none"`` or ``"undecided"``. A counterfactual `is_minimum` if no
-        cheaper one exists.
+        cheaper one exists. For several samples, one such answer each; `to_pandas` gives all as a data frame.
 
     Raises
     ------
@@ -552,21 +554,75 @@ def whatif(
     """
     network = network.within(within)
     question = WhatIf(x, cost, target, keep, region, max_cost, ties)
-    if n != "all" and (isinstance(n, bool) or not isinstance(n, int) or n < 1):
-        raise QuestionError(
-            f"n={quoted(n)} must be a number of counterfactuals, at least 1, or 'all' for all of least cost."
-        )
-    return hunted(
+
+    how: dict[str, Any] = {"n": n, "engine": engine, "threads": threads, "seed": seed, "notify": notify}
+    how["time_limit"] = time_limit
+    rows = _several_rows(network, x)
+    return nearest(network, question, **how) if rows is None else _about_each(network, question, rows, how)
+
+
+def _several_rows(network: Network, x: Any) -> Any:
+    """Return several samples as rows; None for one sample, or for what is not a sample."""
+    try:
+        rows = network.encoder.rows(x)
+    except EncodingError:
+        return None
+    return rows if rows.ndim == 2 and len(rows) > 1 else None
+
+
+def _about_each(
+    network: Network,
+    question: WhatIf,
+    rows: Any,
+    how: dict[str, Any],
+) -> Counterfactuals:
+    """Ask about every row; raise the first refusal if all are refused."""
+    labels = tuple(network.predict(rows).tolist())  # refuses values that a feature cannot have
+    answers: list[Answer | None] = [None] * len(rows)
+    refused: dict[int, QuestionError] = {}
+    for number, row in enumerate(rows):
+        if how["notify"] is not None:
+            how["notify"](f"sample {number + 1} of {len(rows)} ...")
+        try:
+            answer = answers[number] = nearest(network, question.about(row), **how)
+        except QuestionError as error:
+            refused[number] = error
+            continue
+        if answer.interrupted:
+            break
+    if len(refused) == len(rows):
+        raise refused[0]
+    refusals = {number: str(error) for number, error in refused.items()}
+    return Counterfactuals(network, question.sample, rows, labels, tuple(answers), refusals)
+
+
+def nearest(
+    network: Network,
+    question: WhatIf,
+    n: int | Literal["all"] = 1,
+    engine: str = "auto",
+    *,
+    time_limit: float | None = None,
+    threads: int | None = None,
+    seed: int = 0,
+    notify: Callable[[str], None] | None = None,
+) -> Answer:
+    """Answer a question about one sample, as `whatif` does."""
+    return _hunted(
         CounterfactualSearch(network, question, engine, Clock(time_limit, threads, seed, notify)), n
     )
 
 
-def hunted(searcher: CounterfactualSearch, n: int | Literal["all"] = 1) -> Answer:
+def _hunted(searcher: CounterfactualSearch, n: int | Literal["all"]) -> Answer:
     """Return the result of the search.
 
     The time limit only ends the work and does not change it. Results up to then are kept, so more time never
     gives a worse answer.
     """
+    if n != "all" and (isinstance(n, bool) or not isinstance(n, int) or n < 1):
+        raise QuestionError(
+            f"n={quoted(n)} must be a number of counterfactuals, at least 1, or 'all' for all of least cost."
+        )
     network, question = searcher.network, searcher.question
     way = ByRadius(searcher) if question.cost is Linf else ByLevels(searcher)
     reason = _searched(searcher, way)

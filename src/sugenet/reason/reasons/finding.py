@@ -21,9 +21,10 @@ from sugenet.problem.goal import Ties
 from sugenet.problem.neighbourhood import FeatureMove
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import L0, AnyInput, Region
-from sugenet.reason.counterfactuals import Counterfactual, whatif
+from sugenet.reason.counterfactuals import Counterfactual
+from sugenet.reason.counterfactuals.searching import nearest
 from sugenet.reason.envelope import envelope
-from sugenet.reason.questions import Suffices, Why, described_within
+from sugenet.reason.questions import Suffices, WhatIf, Why, described_within
 from sugenet.reason.reasons.answers import Reason, Reasons
 from sugenet.reason.reasons.hitting import HittingSets
 from sugenet.reason.reasons.oracle import Contrast, Features, Oracle
@@ -143,12 +144,12 @@ def _nearest_region(network: Network, x: Any, target: Any, ties: Ties, clock: Cl
     left = clock.left()
     seconds = _NEAREST if left is None else min(_NEAREST, left / 4)
     about: dict[str, Any] = {"threads": clock.threads, "seed": clock.seed, "notify": clock.notify}
-    nearest = whatif(network, x, L0, target=target, ties=ties, time_limit=seconds, **about)
-    if not isinstance(nearest, Counterfactual):
+    answer = nearest(network, WhatIf(x, L0, target, ties=ties), time_limit=seconds, **about)
+    if not isinstance(answer, Counterfactual):
         return AnyInput()
-    if nearest.interrupted:
+    if answer.interrupted:
         raise KeyboardInterrupt
-    return L0(int(nearest.cost))
+    return L0(int(answer.cost))
 
 
 def each_reason(
