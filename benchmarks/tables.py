@@ -196,7 +196,7 @@ def impossible(trained: Trained, answer: Any, folder: Path) -> tuple[int, int]:
 def ask(measured: Measured, trained: Trained, rows: Any, seconds: float, folder: Path) -> None:
     """Seek reasons and counterfactuals of some rows."""
     for index in range(len(rows)):
-        row = rows.iloc[index : index + 1]
+        row = rows.iloc[index].tolist()
         try:
             reasons = sg.why(trained.network, row, sg.AnyInput(), time_limit=seconds)
         except EncodingError:
