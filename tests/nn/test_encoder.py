@@ -289,3 +289,12 @@ def test_a_value_without_hash_is_not_a_category():
     column[:] = ["a", ["a"]]
     with pytest.raises(EncodingError, match=r"\['a'\] in sample 1, which is not a category"):
         OneHot(("a", "b")).read(column, "x")
+
+
+def test_booleans_are_read_like_other_bits_if_some_are_unread():
+    X = np.array([[False, True, True], [True, False, False]])
+    encoder = Encoder([bit(), unused(0, 1, True), bit()])
+    smaller = Encoder([bit(), replace(bit(), cuts=()), bit()])
+    for some in (encoder, smaller):
+        assert some.encode(X).tolist() == X[:, [0, 2]].tolist()
+        assert some.levels(X).tolist() == [[0, 0, 1], [1, 0, 0]]

@@ -233,6 +233,7 @@ _SETTINGS: dict[str, tuple[Callable[[str], Any], Any, str, str]] = {
     "window": (whole(), None, "N", "square images: first-layer neurons read N x N pixels"),
     "robust": (typed(_region), None, "REGION", "train against linf:R or hamming:K around each sample"),
     "bound_share": (typed(_number), 0.1, "SHARE", "with --robust: share of the bound loss"),
+    "depth": (whole(), None, "N", "grow one hidden layer of trees of this depth"),
 }
 """Options for the fields of `fit.Settings`: type, default, metavar, help.
 
@@ -304,6 +305,20 @@ def _show_columns(options: Namespace, screen: Screen) -> int:
     return screen.say(text, data)
 
 
+_BY_SEARCH = ("hidden", "cuts", "cut_at", "coding", "checkpoint")
+_MINUTES = 2.0
+
+
+def _minutes(options: Namespace) -> float | None:
+    """Return the time limit of the search; None if options choose the network, or the samples are arrays."""
+    determining = [*_BY_SEARCH, *(name for name in _SETTINGS if name not in ("class_weight", "costs"))]
+    if "minutes" in options.given:
+        refuse_idle(options, determining, "excludes --minutes, which chooses sizes, cuts and settings.")
+        return float(options.minutes)
+    plain = not options.data.lower().endswith(".npz") and not options.given.intersection(determining)
+    return _MINUTES if plain else None
+
+
 def _run_training(options: Namespace, screen: Screen) -> int:
     from sugenet.fit import Settings, learn_encoder, print_progress, train
     from sugenet.fit.trainer import as_table
@@ -323,18 +338,27 @@ def _run_training(options: Namespace, screen: Screen) -> int:
     table = _table(options)
     _tell_delimiter(options, screen, table.delimiter)
     screen.tell(str(table))
+    minutes = _minutes(options)
+    if minutes is not None:
+        screen.tell(
+            f"choosing sizes, cuts and settings, for at most {minutes:g} minutes; Ctrl-C ends it earlier"
+        )
     trained = train(
         table.samples,
         table.y,
         options.hidden,
         settings=settings,
-        encoder=learn_encoder(
+        encoder=None
+        if minutes is not None
+        else learn_encoder(
             table.samples,
             coding=options.coding,
             cuts=options.cut_at or options.cuts,
             types=_types(options) or None,
             missing=options.missing,
         ),
+        names=None if minutes is None else table.names,
+        minutes=minutes,
         classes=table.classes,
         monotone=directions_in(options.monotone, "--monotone"),
         sample_weight=table.weights,
@@ -343,7 +367,8 @@ def _run_training(options: Namespace, screen: Screen) -> int:
         checkpoint=options.checkpoint,
         notes={
             "data": visible(str(options.data)),
-            "trained with": f"seed {options.seed}, {options.epochs} epochs",
+            "trained with": f"seed {options.seed}, "
+            + (f"{options.epochs} epochs" if minutes is None else f"a search of {minutes:g} minutes"),
         },
     )
     is_table = not options.data.lower().endswith(".npz")
@@ -361,6 +386,7 @@ def _run_training(options: Namespace, screen: Screen) -> int:
         "epochs": len(trained.history),
         "compared": {name: getattr(trained.comparison, name) for name in ("samples", "values", "differing")},
         "interrupted": trained.interrupted,
+        "search": None if trained.search is None else trained.search.data(),
         "fingerprint": trained.network.fingerprint,
     }
     return screen.say(f"{trained}\nwritten to {visible(options.output)}", data)
@@ -573,9 +599,7 @@ _TRAIN: Arguments = (
         label_column={"help": "CSV column with the class"},
         output=_MODEL_FILE,
     ),
-    option(
-        "--hidden", type=typed(_sizes), default="64,32", metavar="SIZES", help="sizes of the hidden layers"
-    ),
+    option("--hidden", type=typed(_sizes), metavar="SIZES", help="sizes of the hidden layers, such as 64,32"),
     *_COLUMN_OPTIONS,
     option("--weights", metavar="COLUMN", help="column with the weights of the rows"),
     option(
@@ -618,6 +642,12 @@ _TRAIN: Arguments = (
             option(f"--{name.replace('_', '-')}", type=kind, default=default, metavar=value, help=about)
             for name, (kind, default, value, about) in _SETTINGS.items()
         ],
+    ),
+    option(
+        "--minutes",
+        type=typed(_number),
+        metavar="M",
+        help="choose sizes, cuts and settings within M minutes",
     ),
     option("--checkpoint", metavar="FILE", help="checkpoint file (created or resumed)"),
     *shared(

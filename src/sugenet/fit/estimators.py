@@ -30,6 +30,7 @@ from sugenet.fit.columns import Missing, RawColumn, RawTable, refuse_gaps
 from sugenet.fit.encoding import CodingChoice, informative, learn_coding, learn_encoder
 from sugenet.fit.pipelines import compose
 from sugenet.fit.scores import Scores
+from sugenet.fit.search import check_searchable
 from sugenet.fit.settings import Epoch, Settings
 from sugenet.fit.sugeno import LevelRule, ScoreCard
 from sugenet.fit.sugeno.columns import (
@@ -873,8 +874,9 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    hidden : sequence of int
-        Sizes of the hidden layers; ``()`` for none (default: (64, 32)).
+    hidden : sequence of int or None
+        Sizes of the hidden layers; ``()`` for none. None for (64, 32), or the layer that `depth` grows
+        (default: None).
     cuts : int, or dict from feature to int or cuts
         How numbers become bits, see `FeatureBinarizer` (default: 4).
     coding : str
@@ -926,6 +928,10 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
     monotone : dict or None
         Features that may only raise the class, ``"rising"`` or +1, or only lower it, ``"falling"`` or -1. Of
         two classes the second in `classes_` is the higher one (default: None).
+    depth : int or None
+        Grow one hidden layer by boosting trees of this depth, in place of gradient descent (default: None).
+    minutes : float or None
+        Choose `hidden`, `cuts` and settings by cross-validation within this time (default: None).
     threads : int
         Threads of PyTorch (default: 1).
     random_state : int, RandomState or None
@@ -985,7 +991,7 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        hidden: Sequence[int] = (64, 32),
+        hidden: Sequence[int] | None = None,
         *,
         cuts: Any = 4,
         coding: CodingChoice = "auto",
@@ -1011,6 +1017,8 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         robust: Any = None,
         bound_share: float = 0.1,
         monotone: Any = None,
+        depth: int | None = None,
+        minutes: float | None = None,
         threads: int = 1,
         random_state: Any = None,
     ) -> None:
@@ -1100,11 +1108,18 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
             raise EncodingError(
                 "the columns of X are not in the order of the encoder's features. Put them in that order."
             )
-        encoder = self.encoder
-        if encoder is None:
+        encoder, read = self.encoder, dict[str, Any]()
+        samples = table if titles is None else X
+        if self.minutes is not None:
+            wrong = [
+                name for name, usual in (("cuts", 4), ("coding", "auto")) if getattr(self, name) != usual
+            ]
+            check_searchable(dict.fromkeys(wrong, True))
+            read = {"types": self.types, "missing": self.missing}
+        elif encoder is None:
             declared = _declared_cuts(self.cuts, table.shape[1])
             encoder = learn_encoder(
-                table if titles is None else X,
+                samples,
                 coding=self.coding,
                 cuts=int(self.cuts) if declared is None else declared,
                 types=self.types,
@@ -1114,9 +1129,11 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
             raise SugenetError(
                 "types= and missing= are for a learned encoder. Leave these or the encoder out."
             )
-        names = _columns_of(encoder).names
+        if self.minutes is None:
+            names = _columns_of(encoder).names
+            samples = _table_of(table, names) if table.shape[1] == len(names) else table
         trained = train(
-            _table_of(table, names) if table.shape[1] == len(names) else table,
+            samples,
             numbers,
             self.hidden,
             encoder=encoder,
@@ -1124,7 +1141,9 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
             monotone=self.monotone,
             settings=self._settings(),
             sample_weight=weights,
+            minutes=self.minutes,
             test_share=0,  # scikit-learn has its own ways to test
+            **read,
         )
         self._values = [_different(column) for column in table.T]
         is_table = self.encoder is None and getattr(X, "dtype", None) != np.uint8

@@ -38,6 +38,8 @@ __all__ = [
     "Samples",
     "accuracy_under_attack",
     "generator_of",
+    "is_patience_over",
+    "rank",
     "read_checkpoint",
     "run",
     "run_mark",
@@ -277,13 +279,13 @@ def run(
     begun = len(history)
     bar = RowProgress(begun, settings.epochs, len(training)) if progress is print_progress else None
     try:
-        while len(history) < settings.epochs and not _is_patience_over(history, best_epoch, settings):
+        while len(history) < settings.epochs and not is_patience_over(history, best_epoch, settings):
             epoch = _one_epoch(
                 module, optimizer, training, validation, settings, adversary, bar, len(history) + 1
             )
             history.append(epoch)
             # if equal, the later one
-            if best_epoch == 0 or _rank(epoch, settings) >= _rank(history[best_epoch - 1], settings):
+            if best_epoch == 0 or rank(epoch, settings) >= rank(history[best_epoch - 1], settings):
                 best, best_epoch = module.state(), epoch.number
             if checkpoint is not None:
                 write_checkpoint(
@@ -305,7 +307,7 @@ def run(
     return Course(tuple(history), best_epoch, interrupted)
 
 
-def _rank(epoch: Epoch, settings: Settings) -> tuple[bool, float]:
+def rank(epoch: Epoch, settings: Settings) -> tuple[bool, float]:
     """Return the sort key of an epoch.
 
     Epochs that have reached the requested sparsity and radius come first, then validation accuracy decides,
@@ -333,12 +335,13 @@ def _sparsity(number: int, settings: Settings) -> float:
     return settings.sparsity * (1 - (1 - _pruned(number, settings)) ** 3)
 
 
-def _is_patience_over(history: list[Epoch], best_epoch: int, settings: Settings) -> bool:
+def is_patience_over(history: list[Epoch], best_epoch: int, settings: Settings) -> bool:
+    """Return whether validation accuracy has not risen for as many epochs as the settings allow."""
     if settings.patience is None or not history or history[-1].validation is None:
         return False
-    best = _rank(history[best_epoch - 1], settings)
+    best = rank(history[best_epoch - 1], settings)
     # no change is not a rise
-    risen = next(epoch.number for epoch in history if _rank(epoch, settings) == best)
+    risen = next(epoch.number for epoch in history if rank(epoch, settings) == best)
     return best[0] and len(history) - risen >= settings.patience
 
 

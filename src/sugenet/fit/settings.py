@@ -31,6 +31,18 @@ _LEAST = {"epochs": 1, "batch": 2, "seed": 0, "tau_goal": 1, "levels": 2, "weigh
 _SHARES = ("validation_share", "smoothing", "noise", "sparsity", "bound_share")
 _MOST = {"levels": 256, "weight_bits": 8, "threads": 1024}
 _BAR, _PAUSE = 20, 0.5
+_FOR_GRADIENT = (
+    "batch",
+    "rate",
+    "tau_decay",
+    "tau_goal",
+    "levels",
+    "weight_bits",
+    "window",
+    "robust",
+    "features",
+    *_SHARES[1:],
+)
 _OTHERS = ("threads", "class_weight", "costs")
 
 
@@ -137,6 +149,10 @@ class Settings:
     bound_share
         With `robust`, the share of the loss that is about interval bounds on the region, not about the
         attack. If bounds prove a sample, solvers need not search.
+    depth
+        None learns the weights of hidden layers by gradient descent. An integer grows one hidden layer
+        instead: every epoch adds a decision tree of this depth by boosting. Its leaves are neurons that need
+        all of their literals, at most `depth`. Cuts that no tree uses are dropped.
     threads
         Threads of PyTorch. Small layers gain little from more than one, and the order of additions in
         gradients depends on it.
@@ -170,6 +186,7 @@ class Settings:
     window: int | None = None
     robust: Linf | Hamming | str | None = None
     bound_share: float = 0.1
+    depth: int | None = None
     threads: int = 1
 
     def __post_init__(self) -> None:
@@ -183,9 +200,15 @@ class Settings:
         check_class_weight(self.class_weight)
         for name, lower in _LEAST.items():
             _check_integer(name, getattr(self, name), lower)
-        for name in ("patience", "window", "features"):
+        for name in ("patience", "window", "features", "depth"):
             if getattr(self, name) is not None:
                 _check_integer(name, getattr(self, name), 1)
+        for name in _FOR_GRADIENT if self.depth is not None else ():
+            if getattr(self, name) != _PLAIN[name]:
+                raise SugenetError(
+                    f"{name}={getattr(self, name)} is for training by gradient descent, but "
+                    f"depth={self.depth} grows trees. Leave one of them out."
+                )
         for name, upper in _MOST.items():
             if getattr(self, name) > upper:
                 raise SugenetError(f"{name}={getattr(self, name)} must be at most {upper}.")
@@ -214,6 +237,9 @@ class Settings:
             field.name: getattr(self, field.name) for field in fields(self) if field.name not in _OTHERS
         }
         return values | {"robust": region_text(robust_region(self.robust))}
+
+
+_PLAIN = {field.name: field.default for field in fields(Settings)}
 
 
 def _check_integer(name: str, value: Any, lower: int) -> None:

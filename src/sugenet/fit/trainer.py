@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from math import isqrt
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,10 +19,11 @@ from sugenet.fit.columns import Missing, RawTable, raw_columns
 from sugenet.fit.encoding import learn_encoder, reads_levels
 from sugenet.fit.monotone import feature_ways, limits_along
 from sugenet.fit.scores import Scores
+from sugenet.fit.search import Candidate, SearchReport, check_searchable, search
 from sugenet.fit.settings import Epoch, Settings, require_torch, robust_region
 from sugenet.fit.weights import class_factors, sample_weights, taken
 from sugenet.nn import Encoder, Network, Steps
-from sugenet.nn.arrays import Bits
+from sugenet.nn.arrays import Bits, Ints
 from sugenet.nn.columns import is_gap
 from sugenet.nn.samples import labels_of
 from sugenet.problem.regions import Hamming, Linf
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["SampleCounts", "Trained", "as_table", "train", "windows"]
 
 _CHUNK = 8192
+_WIDEST = 8000  # bits of an encoder that a search tries
 _CALM = 2  # divides the value of a vote in robust training, so that margins continue to grow
 _DEFAULTS = Settings()
 
@@ -84,6 +88,8 @@ class Trained(Sentences):
     """
     monotone: Mapping[str, str] = field(default_factory=dict)
     """Features that never lower the class if they are raised, ``"rising"``, or lowered, ``"falling"``."""
+    search: SearchReport | None = None
+    """With ``minutes=``, the candidates that were tried."""
 
     def __str__(self) -> str:
         ended = " (interrupted)" if self.interrupted else ""
@@ -110,9 +116,8 @@ class Trained(Sentences):
         )
         order = f"; {moves} never lowers the class ({' < '.join(self.network.class_texts)})" * bool(moves)
         text = f"{self.network}; accuracy {test}{chose}{attack}{order}; exact: {self.comparison}"
-        if self.scores is None:
-            return text
-        return "\n".join([text, str(self.scores), *filter(None, [self.scores.warning])])
+        warning = None if self.scores is None else self.scores.warning
+        return "\n".join(str(part) for part in (self.search, text, self.scores, warning) if part is not None)
 
 
 def _column(X: Any, name: str, argument: str) -> tuple[Any, Any]:
@@ -149,7 +154,7 @@ def _samples_and_classes(
 def train(
     X: Any,
     y: Any = None,
-    hidden: Sequence[int] = (64, 32),
+    hidden: Sequence[int] | None = None,
     *,
     target: str | None = None,
     settings: Settings = _DEFAULTS,
@@ -165,6 +170,7 @@ def train(
     notes: Mapping[str, str] | None = None,
     types: Mapping[str, str] | None = None,
     missing: Missing = "refuse",
+    minutes: float | None = None,
 ) -> Trained:
     """Train a binarized network, or one with more levels (``Settings(levels=4)``); requires PyTorch.
 
@@ -176,8 +182,8 @@ def train(
         ``within="any"``. Networks over bits or over exact integers, such as pixels, have no such limits.
     y : array, default: None
         Class of each sample. Classes are numbered in sorted order, unless `classes` names them.
-    hidden : sequence of int, default: (64, 32)
-        Sizes of the hidden layers.
+    hidden : sequence of int, default: None
+        Sizes of the hidden layers. None: (64, 32), or the layer that ``Settings(depth=...)`` grows.
     target : str, default: None
         Column of `X` that holds the classes, in place of `y`.
     settings : Settings
@@ -216,6 +222,10 @@ def train(
     missing : str, default: "refuse"
         ``"refuse"`` gaps, give them a ``"category"`` of their own, or ``"impute"`` the median or the most
         frequent value; for a learned encoder.
+    minutes : float, default: None
+        Choose hidden layers, cuts and settings by cross-validation within this time, in place of `hidden`,
+        `encoder`, `checkpoint` and the settings that a `SearchReport` lists. Most tables require less time.
+        Test samples take no part. Ctrl-C ends the search, and the best candidate so far is trained.
 
     Returns
     -------
@@ -244,12 +254,26 @@ def train(
     """
     require_torch()
     X, y, weights = _samples_and_classes(X, y, target, sample_weight)
-    from sugenet.fit import folding, loop
+    if minutes is not None:
+        check_searchable({"hidden": hidden, "encoder": encoder, "checkpoint": checkpoint}, settings)
+        passed = {"classes": classes, "validation": validation, "test_share": test_share, "notes": notes}
+        reading = {"names": names, "types": types, "missing": missing}
+        return _searched(X, y, weights, reading, minutes, settings, progress, passed, monotone)
+    from sugenet.fit import folding, growing, loop
     from sugenet.fit.adversary import Adversary, Perturbation
     from sugenet.fit.module import LevelModule
 
     sizes = _sizes(hidden, settings)
     path = _writable(checkpoint)
+    if path is not None and settings.depth is not None:
+        raise SugenetError(
+            f"checkpoint={path.name} is for training by gradient descent, which depth= replaces."
+        )
+    if monotone and settings.depth is not None:
+        raise SugenetError(
+            f"monotone= is for training by gradient descent, but depth={settings.depth} grows trees. "
+            "Leave one of them out."
+        )
     array, coder, is_table = _rows_and_encoder(X, encoder, names, types, missing)
     labels, known = _labels(y, classes)
     kinds = tuple(map(str, known))
@@ -296,21 +320,27 @@ def train(
     about |= {"ways": ways.tolist()} if ways.any() else {}
     mark = loop.run_mark(about, *training.arrays, *(() if held_out is None else held_out.arrays))
     with loop.threads(settings.threads):
-        module = LevelModule.start(
-            (training.inputs.shape[1], *sizes, len(kinds)),
-            loop.generator_of(settings.seed, 0),
-            top=training.top if levels else 1,
-            levels=settings.levels,
-            weight_bits=settings.weight_bits,
-            limits=limits,
-            head_ways=head_ways if ways.any() else None,
-            feature_of=None if settings.features is None else inputs_of,
-        )
-        if adversary is not None:
-            module.unit /= _CALM
-        if training.weights is not None:
-            module.expect(np.bincount(training.y, training.weights, minlength=len(kinds)))
-        outcome = loop.run(module, training, held_out, settings, mark, progress, path, adversary)
+        if settings.depth is None:
+            module = LevelModule.start(
+                (training.inputs.shape[1], *sizes, len(kinds)),
+                loop.generator_of(settings.seed, 0),
+                top=training.top if levels else 1,
+                levels=settings.levels,
+                weight_bits=settings.weight_bits,
+                limits=limits,
+                head_ways=head_ways if ways.any() else None,
+                feature_of=None if settings.features is None else inputs_of,
+            )
+            if adversary is not None:
+                module.unit /= _CALM
+            if training.weights is not None:
+                module.expect(np.bincount(training.y, training.weights, minlength=len(kinds)))
+            outcome = loop.run(module, training, held_out, settings, mark, progress, path, adversary)
+        else:
+            leaves, outcome = growing.grow(training, held_out, len(kinds), settings, progress)
+            module, coder, read = growing.planted(leaves, coder)
+            training = replace(training, inputs=training.inputs[:, read])
+            held_out = None if held_out is None else replace(held_out, inputs=held_out.inputs[:, read])
         network = folding.network_of(module, coder, kinds, notes)
         network = as_table(network) if is_table else network
         comparison = folding.compare(network, module, array)
@@ -347,6 +377,61 @@ def train(
     )
 
 
+def _searched(
+    X: Any,
+    y: Any,
+    weights: npt.NDArray[np.float64] | None,
+    reading: dict[str, Any],
+    minutes: float,
+    settings: Settings,
+    progress: Callable[[Epoch], None] | None,
+    passed: dict[str, Any],
+    monotone: Mapping[Any, Any] | None,
+) -> Trained:
+    """Search for the best candidate, and train it on all samples that are not for testing."""
+    labels, known = _labels(y, passed["classes"])
+    _, others = _test_part(labels, settings.seed, passed["test_share"])
+
+    @cache
+    def prepared(cuts: int) -> tuple[npt.NDArray[Any], Encoder, bool]:
+        return _rows_and_encoder(X, None, **reading, cuts=cuts)
+
+    def run(candidate: Candidate, inside: Ints, outside: Ints, watch: Callable[[Epoch], None]) -> Ints:
+        (array, encoder, _), rows = prepared(candidate.cuts), others[inside]
+        if encoder.width > _WIDEST:
+            raise EncodingError(f"cuts={candidate.cuts} give {encoder.width} bits, too many for a search.")
+        trained = train(
+            array[rows],
+            labels[rows],
+            candidate.hidden,
+            encoder=encoder,
+            classes=known,
+            monotone=monotone,
+            sample_weight=None if weights is None else weights[rows],
+            settings=candidate.settings(settings),
+            test_share=0,
+            progress=watch,
+        )
+        return trained.network.predict(array[others[outside]])
+
+    report = search(labels[others], minutes, run, settings, monotonic, grown=not monotone)
+    best = report.trials[0].candidate
+    array, encoder, is_table = prepared(best.cuts)
+    trained = train(
+        array,
+        y,
+        best.hidden,
+        encoder=encoder,
+        monotone=monotone,
+        sample_weight=weights,
+        settings=best.settings(settings),
+        progress=progress,
+        **passed,
+    )
+    network = as_table(trained.network) if is_table else trained.network
+    return replace(trained, network=network, search=report)
+
+
 _FOR_LAYERS = {"levels": "hidden neurons", "window": "neurons of the first hidden layer"}
 """Settings that require a hidden layer, and the part of the network that they apply to."""
 
@@ -368,12 +453,13 @@ def _rows_and_encoder(
     names: Iterable[object] | None,
     types: Mapping[str, str] | None,
     missing: Missing,
+    cuts: int = 4,
 ) -> tuple[npt.NDArray[Any], Encoder, bool]:
     """Return the samples as rows, the encoder, learned from them if it is not given, and whether the samples
     are a table: columns with names.
     """
     if encoder is None:
-        encoder = learn_encoder(X, names=names, types=types, missing=missing)
+        encoder = learn_encoder(X, names=names, cuts=cuts, types=types, missing=missing)
         columns = raw_columns(X, names)
         array = encoder.rows(X if encoder.columns is None else RawTable(columns))
         return array, encoder, columns[0].is_named and array.dtype != np.uint8
@@ -400,7 +486,11 @@ def as_table(network: Network) -> Network:
     return network if whole else network.within("data")
 
 
-def _sizes(hidden: Sequence[int], settings: Settings) -> tuple[int, ...]:
+def _sizes(hidden: Sequence[int] | None, settings: Settings) -> tuple[int, ...]:
+    if hidden is None:
+        return (64, 32) if settings.depth is None else ()
+    if settings.depth is not None:
+        raise SugenetError(f"hidden={hidden!r} and depth={settings.depth} exclude each other. Leave one out.")
     if not isinstance(hidden, Iterable):
         raise SugenetError(
             f"hidden={hidden!r} must be a list of integers. For one layer write ({hidden!r},)."

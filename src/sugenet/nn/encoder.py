@@ -423,7 +423,7 @@ class Encoder(ShortRepr):
     def _read(self, X: Any) -> npt.NDArray[np.float64] | None:
         """Check raw samples and return one float64 column per feature.
 
-        None for boolean input of an encoder of bits, which needs no conversion.
+        None for boolean input of an encoder that reads every bit, which needs no conversion.
         """
         array = np.asarray(X)
         if array.ndim != 2 or array.shape[1] != self.features:
@@ -433,7 +433,7 @@ class Encoder(ShortRepr):
                 f"X has shape {array.shape}, but samples have {self.features} features: give {wanted}.{hint}"
             )
         if array.dtype == bool and all(
-            isinstance(coding, Steps) and coding.bipolar for coding in self.codings
+            isinstance(coding, Steps) and coding.bipolar and coding.cuts for coding in self.codings
         ):
             return None
         if array.dtype.kind in "biuf" and self._uniform is not None:

@@ -23,7 +23,7 @@ from sugenet.nn.layers import Layer, QuantizedLayer, dense_layer
 from sugenet.nn.network import Network
 from sugenet.nn.neuron import NEVER
 
-__all__ = ["simplify"]
+__all__ = ["drop_unread", "simplify"]
 
 
 def simplify(network: Network) -> Network:
@@ -58,8 +58,10 @@ def simplify(network: Network) -> Network:
     layers, votes = _drop_unread(layers, votes)
     if not layers and network.layers:
         votes = np.zeros((head.outputs, encoder.width), np.int64)
-    encoder, first, tops = _drop_inputs(
-        encoder, layers[0].rows if layers else votes, on_levels=network.reads_levels and bool(layers)
+    first, on_levels = layers[0].rows if layers else votes, network.reads_levels and bool(layers)
+    encoder, read = drop_unread(encoder, np.asarray(first.any(axis=0)), on_levels=on_levels)
+    first, tops = (
+        (first, np.array(encoder.tops)) if on_levels else (first[:, read], np.ones(len(read), np.int64))
     )
     votes = votes if layers else first
     made: list[Layer] = []
@@ -183,11 +185,14 @@ def _drop_unread(layers: list[_Neurons], votes: Ints) -> tuple[list[_Neurons], I
     return ([], votes) if any(not len(layer.rows) for layer in kept) else (kept, votes)
 
 
-def _drop_inputs(encoder: Encoder, rows: Ints, *, on_levels: bool) -> tuple[Encoder, Ints, Ints]:
-    """Return the encoder without unread cuts, the rows over the remaining inputs, and their tops. A level
-    feature is dropped as a whole; a category stays.
+def drop_unread(
+    encoder: Encoder, read: npt.NDArray[np.bool_], *, on_levels: bool = False
+) -> tuple[Encoder, npt.NDArray[np.intp]]:
+    """Return the encoder without unread cuts, and the indices of the inputs that stay.
+
+    A level feature is dropped as a whole; a category stays.
     """
-    used = np.asarray(rows.any(axis=0))
+    used = read.copy()
     codings: list[Coding] = []
     for feature, known in enumerate(encoder.codings):
         coding: Coding = known
@@ -202,10 +207,7 @@ def _drop_inputs(encoder: Encoder, rows: Ints, *, on_levels: bool) -> tuple[Enco
                 coding, cuts=tuple(c for c, kept in zip(coding.cuts, alive, strict=True) if kept)
             )
         codings.append(coding)
-    smaller = replace(encoder, codings=tuple(codings))
-    if on_levels:
-        return smaller, rows, np.array(smaller.tops)
-    return smaller, rows[:, used], np.ones(int(used.sum()), np.int64)
+    return replace(encoder, codings=tuple(codings)), np.flatnonzero(used)
 
 
 def _layer(neurons: _Neurons, tops: Ints, from_levels: bool) -> Layer:
