@@ -429,6 +429,8 @@ class Columns(ShortRepr):
             )
             for feature, source, coding, name in zip(self.features, sources, codings, names, strict=True)
         ]
+        if any(isinstance(coding, OneHot) for coding in codings):  # a category keeps its type beside numbers
+            columns = [column.astype(object) for column in columns]
         return joined(columns, len(array))
 
     def sources(self, labels: Sequence[Any] | None, names: Sequence[str]) -> list[tuple[str, ...]]:
