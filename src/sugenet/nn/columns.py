@@ -442,6 +442,8 @@ class Columns(ShortRepr):
         for name, feature, source, coding in zip(names, self.features, sources, codings, strict=True):
             place = f"{visible(name)}, sample {{}}".format
             columns.append(feature.read([by_label[label] for label in source], coding, place))
+        if any(isinstance(coding, OneHot) for coding in codings):  # a category keeps its type beside numbers
+            columns = [column.astype(object) for column in columns]
         return joined(columns, len(cells[0]))
 
     def sources(self, labels: Sequence[Any] | None, names: Sequence[str]) -> list[tuple[str, ...]]:
