@@ -216,7 +216,7 @@ def test_one_column_used_in_several_ways_is_one_feature():
         slice("age", "income"),
         [True, True] + [False] * 5,
         [-7, -6],
-        make_column_selector("age|inc"),
+        pytest.param(make_column_selector("age|inc"), id="selector"),
     ],
     ids=str,
 )
