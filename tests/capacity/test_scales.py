@@ -26,7 +26,7 @@ def test_reversal_on_the_unit_interval_is_exactly_one_minus(value):
     assert Fraction(UNIT.reverse(value)) == 1 - Fraction(value)
 
 
-def test_a_float_complement_that_would_round_is_ordered():
+def test_a_float_complement_that_would_round_keeps_order():
     tiny = 1e-20
     assert 1.0 - tiny == 1.0  # what floats would say
     assert UNIT.reverse(tiny) < 1
