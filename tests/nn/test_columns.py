@@ -82,7 +82,7 @@ RAW = [
     | {"born": "9999-12-31", "debt": 40.5, "city": "NA"},
 ]
 FEATURES = [
-    [40, 2.25, "green", True, 3711, 1980, "20 to 40.5", "Paris"],
+    [40, 2.25, "green", True, 3711, 1980, "20 up to 40.5", "Paris"],
     [36, -1.0, "red", False, -1, 1969, None, None],
     [0, 1e300, "blue", True, 2932896, 9999, "40.5 or more", "NA"],
 ]
@@ -201,7 +201,7 @@ def test_a_csv_file_may_mix_raw_columns_and_features(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text(
         "id,colour,age,born,income,member,debt,city,class\n"
-        "7,green,40,1980-02-29,2.25,TRUE,20 to 40.5,Paris,go\n"
+        "7,green,40,1980-02-29,2.25,TRUE,20 up to 40.5,Paris,go\n"
         "8,red,n/a,1969-12-31,-1,false,,,stay\n"
     )
     X, truth = read_samples(path, network(), "class")
@@ -448,8 +448,8 @@ def test_a_lower_end_belongs_to_its_range():
     coding = OneHot((*ranges.labels, None))
     assert ranges.labels == (
         "below -0.5",
-        "-0.5 to 20",
-        "20 to 9007199254740992.0",
+        "-0.5 up to 20",
+        "20 up to 9007199254740992.0",
         "9007199254740992.0 or more",
     )
     numbers = [n for cut in cuts for n in (nextafter(cut, -inf), cut, nextafter(cut, inf))]

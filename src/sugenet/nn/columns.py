@@ -118,12 +118,12 @@ def range_labels(cuts: Sequence[float]) -> tuple[str, ...]:
     Examples
     --------
     >>> range_labels([20, 40.5]), range_labels([0]), range_labels([])
-    (('below 20', '20 to 40.5', '40.5 or more'), ('below 0', '0 or more'), ('any number',))
+    (('below 20', '20 up to 40.5', '40.5 or more'), ('below 0', '0 or more'), ('any number',))
     """
     texts = [number_text(cut) for cut in cuts]
     if not texts:
         return ("any number",)
-    between = [f"{low} to {high}" for low, high in pairwise(texts)]
+    between = [f"{low} up to {high}" for low, high in pairwise(texts)]
     return (f"below {texts[0]}", *between, f"{texts[-1]} or more")
 
 
