@@ -440,8 +440,8 @@ class Columns(ShortRepr):
         by_label = dict(zip(labels, cells, strict=True))
         columns = []
         for name, feature, source, coding in zip(names, self.features, sources, codings, strict=True):
-            place = f"{visible(name)}, sample {{}}".format
-            columns.append(feature.read([by_label[label] for label in source], coding, place))
+            where = f"{visible(name)}, sample {{}}".format
+            columns.append(feature.read([by_label[label] for label in source], coding, where))
         if any(isinstance(coding, OneHot) for coding in codings):  # a category keeps its type beside numbers
             columns = [column.astype(object) for column in columns]
         return joined(columns, len(cells[0]))
