@@ -192,7 +192,7 @@ def columns_of(X: Any, names: Sequence[str]) -> list[npt.NDArray[Any]] | None:
 
 def cells_of(column: Any) -> npt.NDArray[Any]:
     """Return the values of one column of a table."""
-    kind = getattr(column, "type", None)
+    kind: Any = getattr(column, "type", None)
     if hasattr(kind, "index_type"):  # a dictionary of Arrow in chunks gives gaps the last category
         column = column.cast(kind.value_type)
     return np.asarray(column)
