@@ -118,12 +118,12 @@ def range_labels(cuts: Sequence[float]) -> tuple[str, ...]:
     Examples
     --------
     >>> range_labels([20, 40.5]), range_labels([0]), range_labels([])
-    (('below 20', '20 to 40.5', '40.5 or more'), ('below 0', '0 or more'), ('any number',))
+    (('below 20', '20 up to 40.5', '40.5 or more'), ('below 0', '0 or more'), ('any number',))
     """
     texts = [number_text(cut) for cut in cuts]
     if not texts:
         return ("any number",)
-    between = [f"{low} to {high}" for low, high in pairwise(texts)]
+    between = [f"{low} up to {high}" for low, high in pairwise(texts)]
     return (f"below {texts[0]}", *between, f"{texts[-1]} or more")
 
 
@@ -440,8 +440,8 @@ class Columns(ShortRepr):
         by_label = dict(zip(labels, cells, strict=True))
         columns = []
         for name, feature, source, coding in zip(names, self.features, sources, codings, strict=True):
-            place = f"{visible(name)}, sample {{}}".format
-            columns.append(feature.read([by_label[label] for label in source], coding, place))
+            where = f"{visible(name)}, sample {{}}".format
+            columns.append(feature.read([by_label[label] for label in source], coding, where))
         if any(isinstance(coding, OneHot) for coding in codings):  # a category keeps its type beside numbers
             columns = [column.astype(object) for column in columns]
         return joined(columns, len(cells[0]))
