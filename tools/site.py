@@ -40,7 +40,10 @@ GROUPS = {
         "Proved Refuted Undecided Counterfactual NoCounterfactual OpenCounterfactual Counterfactuals "
         "Reasons Reason Counted CountOpen CountSampled Predicted CheckedRule Rulebook Results",
     ),
-    "networks": ("Networks and estimators", "Network Neuron Domain Law BNNClassifier SugenoClassifier"),
+    "networks": (
+        "Networks and estimators",
+        "Network Neuron Domain Law BNNClassifier SugenoClassifier from_sklearn",
+    ),
     "files": (
         "Importers and exporters",
         "Integers Bits Reals from_torch read_onnx read_larq read_bnn_pynq read_vnnlib load save "

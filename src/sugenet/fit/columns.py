@@ -1,6 +1,6 @@
 """Column types: the kind of each column of a table, the evidence for it, and how to say otherwise.
 
-Every door uses them: CSV files, data frames of pandas, polars and Arrow, arrays, scikit-learn and the command
+They are the same for CSV files, data frames of pandas, polars and Arrow, arrays, scikit-learn and the command
 line. The same values give the same kinds.
 """
 
@@ -143,7 +143,7 @@ class ColumnTypes(Sentences):
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What has to be decided before a network can learn from the table; empty if nothing has to be."""
+        """Decisions that are needed before a network can learn from the table; empty if there are none."""
         refused = [one for one in self.columns if one.kind in _REFUSED]
         gaps = [one for one in self.columns if one.gaps and (one.is_used or one.kind == "constant")]
         problems = []

@@ -7,7 +7,7 @@ from tables and predict with integers alone.
 PyTorch, but a fitted classifier predicts without it. The other estimators require scikit-learn alone.
 
 scikit-learn passes folds of the data, so a value that is missing from a fold must still be readable. To
-predict, estimators only compare numbers with cuts, and the values seen imply nothing else: `BNNClassifier`
+predict, estimators only compare numbers with cuts. The values seen imply nothing else: `BNNClassifier`
 predicts 17.5 and -3 in a column of positive integers, although questions to `network_` do not allow them.
 Only categories and exact integers form closed sets.
 """
@@ -994,8 +994,8 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
     random numbers (default of `random_state`), and no test samples are held out. Columns have the types that
     `sugenet.fit.understand` finds.
 
-    `predict` reads more than questions to `network_` allow, since folds differ: any number in a column of
-    integers, which is compared with the cuts as it is, and one-hot columns of which none is 1.
+    Since folds differ, `predict` reads more than questions to `network_` allow. It compares any number in a
+    column of integers with the cuts as it is, and reads one-hot columns of which none is 1.
 
     Examples
     --------

@@ -2,7 +2,7 @@
 
 The steps before the classifier are followed column by column (`sugenet.fit.steps`). Each bit of the
 classifier's network is then a function of one raw column. A raw number gets the cuts at which scikit-learn's
-own float computation passes a cut of the network, a raw category keeps its categories, and the weights of the
+own float computation passes a cut of the network. A raw category keeps its categories. The weights of the
 first layer are added up per raw value. So no answer is about a scaled number or a one-hot column.
 """
 
@@ -122,7 +122,7 @@ def compose(
 
 @dataclass(frozen=True)
 class _Inner:
-    """A feature of the classifier's network, or one column of a one-hot group, and what it is read from."""
+    """A feature of the classifier's network, or one column of a one-hot group, and its source."""
 
     name: str
     coding: Coding
@@ -484,7 +484,7 @@ def _has(coding: Coding, value: Any) -> bool:
 
 
 def _seen(group: Sequence[_Inner], coding: Coding) -> Span | None:
-    """Return the training range in raw values, from what the classifier and the steps saw."""
+    """Return the training range in raw values, from the values that the classifier and the steps saw."""
     if any(one.seen is None for one in group):
         return None
     if isinstance(coding, OneHot):

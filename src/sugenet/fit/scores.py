@@ -95,8 +95,8 @@ class Scores(Sentences):
 
         Balanced accuracy is less than a tenth of the way from that of a constant answer, 1 divided by the
         number of classes, to 1. Or, if nothing was weighed in training, the network is right on at most
-        2 sqrt(d) more samples than the constant answer, where d is the number of samples on which only one of
-        them is right (two standard errors of a sign test).
+        2 sqrt(d) more samples than the constant answer (two standard errors of a sign test). Here d is the
+        number of samples on which only one of them is right.
         """
         present = sum(total > 0 for total in self.totals)
         if present < 2:

@@ -8,8 +8,8 @@ of sample (dicts, rows, data frames, CSV files):
   an error. Without names, a row with one value per feature holds the features, and any other row holds the
   raw columns in their order. Samples with names may lack raw columns that no feature reads.
 - A gap is None, NaN, NaT, `pandas.NA` or a text of `GAPS` (any case, blanks around it ignored), unless a
-  category has that name. A gap becomes `fill`; without one it is the category None; without that category, it
-  raises an error.
+  category has that name. A gap becomes `fill`. Without `fill`, it is the category None. Without that
+  category, it raises an error.
 - A category may be given as itself or as its text: ``3``, ``3.0`` and ``"3"`` are one category, and so are
   ``True``, ``"true"`` and ``"TRUE"``.
 - ``"value"`` reads the cell itself.

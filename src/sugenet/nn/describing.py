@@ -151,8 +151,8 @@ def summary(network: Network) -> Summary:
 
     Parameters
     ----------
-    network : Network
-        The network.
+    network : Network, classifier or pipeline
+        The network, a fitted `BNNClassifier`, or a fitted pipeline of scikit-learn that ends with one.
 
     Returns
     -------
@@ -195,7 +195,7 @@ def summary(network: Network) -> Summary:
 
 
 def _kind(coding: Coding, way: Preparation) -> str:
-    """Return the kind of a feature, and what its gaps become."""
+    """Return the kind of a feature, and the replacement of its gaps."""
     is_days = way.how in ("days", "seconds")
     known = [one for one in coding.categories if one is not None] if isinstance(coding, OneHot) else []
     if isinstance(coding, OneHot):

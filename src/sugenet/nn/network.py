@@ -550,10 +550,11 @@ class Network(Plottable):
 
 
 def network_of(model: Any, X: Any = None) -> Network:
-    """Return the network that a model predicts with: the model itself, that of a fitted `BNNClassifier`, or
-    that of a fitted pipeline or search of scikit-learn that ends with one, over its raw columns.
+    """Return the network that a model predicts with.
 
-    All functions that ask about a network accept such a model. `X` is as in `from_sklearn`.
+    The model is a `Network`, a fitted `BNNClassifier`, or a fitted pipeline or search of scikit-learn that
+    ends with one; the network of a pipeline reads its raw columns. All functions that ask about a network
+    accept such a model. `X` is as in `from_sklearn`.
 
     Examples
     --------

@@ -328,8 +328,8 @@ def verify(
 
     Parameters
     ----------
-    network : Network
-        The network.
+    network : Network, classifier or pipeline
+        The network, a fitted `BNNClassifier`, or a fitted pipeline of scikit-learn that ends with one.
     question : question, array, list or mapping
         `Robust`, `Always`, `Never`, `Monotone`, `Fair` or `Agree`; a `Query` that `read_vnnlib` gives, in the
         order and the numbers of its file; or one raw sample `x`, together with `region`.

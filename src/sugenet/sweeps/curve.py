@@ -164,7 +164,7 @@ def _without_contradiction(safety: dict[int, Safety]) -> dict[int, Safety]:
 def chosen_radii(safety: Mapping[int, Safety], *, squares: bool) -> list[Fraction]:
     """Return radii at which something changes, evenly chosen if there are many.
 
-    Long radii are rounded up to four digits, and to three decimals under L2, where they may be irrational.
+    Long radii are rounded up to four digits, and to three decimals under L2, since they may be irrational.
     """
     sizes = {Fraction(end) for safe in safety.values() for end, _ in safe.proved if 0 < end < math.inf}
     sizes |= {safe.broken for safe in safety.values() if safe.broken is not None}
@@ -462,7 +462,7 @@ def _check_alike(results: Sequence[Results], radii: Sequence[Fraction]) -> None:
 
 
 def _difference(first: Results, other: Results) -> str | None:
-    """Return how two sweeps differ besides the radius; None if they do not."""
+    """Return how two sweeps differ apart from the radius; None if they do not."""
     if first.network.fingerprint != other.network.fingerprint:
         mine, its = first.network.fingerprint[:12], other.network.fingerprint[:12]
         return f"one is about the network {mine}, the other about {its}"

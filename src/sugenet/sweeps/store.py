@@ -114,7 +114,7 @@ if os.name == "nt":  # pragma: no cover
             raise BlockingIOError from None
 
     def _lock_file(handle: int, how: int = 0) -> None:
-        """Do nothing: there is only the lock on the name, besides SQLite's own."""
+        """Do nothing: there is only the lock on the name, and SQLite's own."""
 
     def _unlock_file(handle: int) -> None:
         """Do nothing: there is no lock."""

@@ -65,8 +65,8 @@ def sweep(
 
     Parameters
     ----------
-    network : Network
-        The network.
+    network : Network, classifier or pipeline
+        The network, a fitted `BNNClassifier`, or a fitted pipeline of scikit-learn that ends with one.
     X : array or data frame
         Raw samples, as `predict` takes them.
     question : question

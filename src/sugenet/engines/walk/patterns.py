@@ -188,8 +188,10 @@ class PlaneGoal:
 
     @classmethod
     def of(cls, patterns: PatternGoal, gains: Any) -> PlaneGoal | None:
-        """Return the goal in planes; None if the network has no second layer, if that layer has weights other
-        than -1, 0 and 1, or if the planes of moves that add `gains` to the lanes are too large.
+        """Return the goal in planes.
+
+        It is None if the network has no second layer, if that layer has weights other than -1, 0 and 1, or if
+        the planes of moves that add `gains` to the lanes are too large.
         """
         if patterns.later is None or not fits(gains):
             return None

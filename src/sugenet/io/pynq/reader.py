@@ -104,7 +104,7 @@ class _Design:
         return bool(self.layers[0].kernel)
 
     def pools_behind(self, number: int) -> bool:
-        """Return whether maps are pooled two by two after a layer, judged by what the next one reads."""
+        """Return whether maps are pooled two by two after a layer, by the size that the next one reads."""
         here, after = self.layers[number : number + 2]
         read = after.channels * after.side**2 if after.kernel else after.width
         if here.values == read and (not after.kernel or here.out_side == after.side):

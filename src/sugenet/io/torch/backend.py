@@ -63,8 +63,8 @@ class ByteSums:
 
     @cached_property
     def _parts(self) -> tuple[int, Ints, Ints, Ints, Ints]:
-        """The position of M, n(r) with the multiplicities of the other magnitudes, their positions, and what
-        is left at each position for filling.
+        """The position of M, n(r) with the multiplicities of the other magnitudes, their positions, and the
+        number left at each position for filling.
         """
         big = int(np.lexsort((self.caps, self.sizes))[-1])
         modulus = int(self.sizes[big])

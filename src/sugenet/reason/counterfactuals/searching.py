@@ -489,8 +489,8 @@ def whatif(
 
     Parameters
     ----------
-    network : Network
-        The network.
+    network : Network, classifier or pipeline
+        The network, a fitted `BNNClassifier`, or a fitted pipeline of scikit-learn that ends with one.
     x : array, list, mapping or data frame
         One raw sample: values in the order of the features, or by name. Or several samples, as a data
         frame, a list of samples or an array.

@@ -161,8 +161,8 @@ def count(
 
     Parameters
     ----------
-    network : Network
-        The network.
+    network : Network, classifier or pipeline
+        The network, a fitted `BNNClassifier`, or a fitted pipeline of scikit-learn that ends with one.
     x : array, list or mapping, default: None
         One raw sample, with a region around it.
     region : region or str, default: None

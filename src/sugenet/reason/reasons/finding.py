@@ -64,8 +64,8 @@ def why(
 
     Parameters
     ----------
-    network : Network
-        The network.
+    network : Network, classifier or pipeline
+        The network, a fitted `BNNClassifier`, or a fitted pipeline of scikit-learn that ends with one.
     x : array, list or mapping
         One raw sample: values in the order of the features, or by name.
     region : region or str, default: None

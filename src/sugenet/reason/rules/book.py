@@ -338,8 +338,8 @@ def rulebook(
 
     Parameters
     ----------
-    network : Network
-        The network.
+    network : Network, classifier or pipeline
+        The network, a fitted `BNNClassifier`, or a fitted pipeline of scikit-learn that ends with one.
     label : str or int, default: None
         Return only rules of this class, by name or index.
     X : array or data frame, default: None

@@ -283,8 +283,8 @@ def check_rule(
 
     Parameters
     ----------
-    network : Network
-        The network.
+    network : Network, classifier or pipeline
+        The network, a fitted `BNNClassifier`, or a fitted pipeline of scikit-learn that ends with one.
     rule : str, NetworkRule, mapping or tree
         Text such as ``mean radius >= 14 and side = left -> malignant``; a `NetworkRule`; JSON data of an
         explanation by Anchors; or a fitted decision tree of scikit-learn over the same raw features.
