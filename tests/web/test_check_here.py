@@ -396,6 +396,8 @@ def test_what_is_wrong_is_said(engine, kind, path, value, message):
     [
         (("question", "kind"), "count", "does not check questions of kind count"),
         (("question", "kind"), "fair", "does not check questions of kind fair"),
+        (("question", "kind"), "monotone", "does not check questions of kind monotone"),
+        (("proof",), {"kind": "order"}, "does not check proofs of kind order"),
         (("proof",), {"kind": "lemma", "clauses": []}, "does not check proofs of kind lemma"),
         (("proof",), {"kind": "dual"}, "does not check proofs of kind dual"),
     ],
