@@ -87,20 +87,6 @@ def load(name: str) -> tuple[Any, Any]:
     return columns, classes
 
 
-def filled(X: Any, inside: Any) -> Any:
-    """The columns without gaps: with the median or the most frequent value of some rows; integers as such."""
-    columns = X.copy()
-    for name in X.columns:
-        known = X[name].iloc[inside].dropna()
-        if X[name].dtype == object:
-            columns[name] = X[name].fillna(known.mode().iloc[0])
-        else:
-            columns[name] = X[name].fillna(known.sort_values().iloc[len(known) // 2])
-            if (columns[name] == columns[name].round()).all():
-                columns[name] = columns[name].astype(int)
-    return columns
-
-
 def peers() -> dict[str, Callable[[], Any]]:
     def prepared(model: Any) -> Any:
         numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
@@ -227,13 +213,14 @@ def measure(name: str, quick: bool, minutes: float, asked: int, seconds: float, 
         found = {}
         for system, make in peers().items():
             found[system] = make().fit(known.iloc[inside], y.iloc[inside]).predict(known.iloc[outside])
-        rows = filled(X, inside)
         begin = perf_counter()
-        trained = train(rows.iloc[inside], y.iloc[inside].to_numpy(), minutes=minutes, test_share=0)
+        trained = train(
+            X.iloc[inside], y.iloc[inside].to_numpy(), minutes=minutes, missing="impute", test_share=0
+        )
         measured.seconds += perf_counter() - begin
         measured.learned += len(inside)
         begin = perf_counter()
-        found["sugenet"] = answers(trained.network, rows.iloc[outside])
+        found["sugenet"] = answers(trained.network, X.iloc[outside])
         measured.predict_seconds += perf_counter() - begin
         measured.predicted += len(outside)
         measured.refused += int((found["sugenet"] == "").sum())
@@ -244,7 +231,7 @@ def measure(name: str, quick: bool, minutes: float, asked: int, seconds: float, 
             scores = (accuracy_score(truth, given), balanced_accuracy_score(truth, given))
             measured.scores.setdefault(system, []).append(scores)
         print(f"    fold {fold + 1}: {trained.search.trials[0]}", flush=True)
-        ask(measured, trained, rows.iloc[outside[:asked]], seconds, folder)
+        ask(measured, trained, X.iloc[outside[:asked]], seconds, folder)
     return measured
 
 

@@ -81,10 +81,10 @@ def test_commands_print_what_the_page_says(page, tmp_path, monkeypatch):
         elif step.line.startswith(("sugenet report ", "sugenet serve ")):  # they take long, or do not end
             parse(shlex.split(step.line)[1:])
         elif re.match(
-            r"sugenet |python \w+\.py$", step.line
+            r"sugenet |python [\w/]+\.py$", step.line
         ):  # the others are run from a clean clone, see below
             code, out, err = typed(step.line)
-            err = re.sub(r"^certificate written to \S+\n", "", err)
+            err = re.sub(r"^(certificate written to \S+|cells are separated by semicolons)\n", "", err)
             assert (step.line, code in (0, 1, 3), err) == (step.line, True, "")
             if step.shown.strip():
                 found[step] = out
@@ -104,7 +104,7 @@ def test_pages_have_examples():
     assert len(examples(ROOT / "docs" / "cli.md")) >= 8
     assert len(TUTORIALS) == 2
     for page in TUTORIALS:
-        assert len(TRAINED.findall(page.read_text())) == 1
+        assert TRAINED.findall(page.read_text())
         verbs = {step.line.split()[1] for step in examples(page)}
         assert {"whatif", "report", "check"} <= verbs
 

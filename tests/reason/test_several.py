@@ -40,7 +40,7 @@ def test_whatif_of_a_frame_is_the_frame_with_its_changes():
 
 def test_changes_are_made_in_the_columns_of_the_table():
     pd = pytest.importorskip("pandas")
-    ranges = ("below 20", "20 to 40", "40 or more", None)
+    ranges = ("below 20", "20 up to 40", "40 or more", None)
     codings = {
         "when (days since 1970-01-01)": Steps((18000.0, 18500.0), whole=True),
         "colour": OneHot(("red", "blue", "green")),

@@ -80,6 +80,7 @@ def _show_summary(options: Namespace, screen: Screen) -> int:
     data = {
         "network": table.title,
         "layers": [asdict(row) for row in table.layers],
+        "features": [{"name": name, "kind": kind} for name, kind in table.features],
         "notes": dict(network.notes),
     }
     if network.domain:

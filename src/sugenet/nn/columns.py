@@ -118,12 +118,12 @@ def range_labels(cuts: Sequence[float]) -> tuple[str, ...]:
     Examples
     --------
     >>> range_labels([20, 40.5]), range_labels([0]), range_labels([])
-    (('below 20', '20 to 40.5', '40.5 or more'), ('below 0', '0 or more'), ('any number',))
+    (('below 20', '20 up to 40.5', '40.5 or more'), ('below 0', '0 or more'), ('any number',))
     """
     texts = [number_text(cut) for cut in cuts]
     if not texts:
         return ("any number",)
-    between = [f"{low} to {high}" for low, high in pairwise(texts)]
+    between = [f"{low} up to {high}" for low, high in pairwise(texts)]
     return (f"below {texts[0]}", *between, f"{texts[-1]} or more")
 
 
@@ -440,8 +440,8 @@ class Columns(ShortRepr):
         by_label = dict(zip(labels, cells, strict=True))
         columns = []
         for name, feature, source, coding in zip(names, self.features, sources, codings, strict=True):
-            place = f"{visible(name)}, sample {{}}".format
-            columns.append(feature.read([by_label[label] for label in source], coding, place))
+            where = f"{visible(name)}, sample {{}}".format
+            columns.append(feature.read([by_label[label] for label in source], coding, where))
         if any(isinstance(coding, OneHot) for coding in codings):  # a category keeps its type beside numbers
             columns = [column.astype(object) for column in columns]
         return joined(columns, len(cells[0]))
@@ -468,11 +468,12 @@ class Columns(ShortRepr):
 
 def _category(cell: Any, coding: OneHot) -> Any:
     """Return the category that a cell denotes; the cell itself if there is none."""
-    if not isinstance(cell, str):
-        equal = next((category for category in coding.categories if category == cell), None)
+    text = cell.strip() if isinstance(cell, str) else number_text(cell)
+    if not isinstance(cell, str) or (text not in coding.by_text and _NUMBER.fullmatch(text)):
+        value = read_number(text) if isinstance(cell, str) else cell
+        equal = next((category for category in coding.categories if category == value), None)
         if equal is not None:
             return equal
-    text = cell.strip() if isinstance(cell, str) else number_text(cell)
     truth = (text.capitalize(), text.lower(), text.upper()) if text.lower() in ("true", "false") else ()
     return next((coding.by_text[one] for one in (text, *truth) if one in coding.by_text), cell)
 

@@ -1,22 +1,30 @@
 """Summary table of a network, as in Larq, with columns for reasoning: constant, flipped and
-tie-reachable neurons.
+tie-reachable neurons. The kinds of its features follow.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 
+from sugenet.capacity.arguments import number_text
 from sugenet.nn.arrays import Bits, Ints
+from sugenet.nn.codings import Coding, OneHot
+from sugenet.nn.columns import Preparation
 from sugenet.nn.layers import Layer
 from sugenet.nn.network import Network, network_of
 from sugenet.nn.neuron import NEVER
 from sugenet.nn.reals import RealLayer
 from sugenet.plottable import Plottable
-from sugenet.reprs import ShortRepr
+from sugenet.reprs import ShortRepr, cut
+from sugenet.visible import visible
 
 __all__ = ["LayerSummary", "Summary", "summary"]
+
+_WIDE = 40
+"""Letters of the names of features that are shown one by one."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +66,8 @@ class Summary(Plottable):
 
     title: str
     layers: tuple[LayerSummary, ...]
+    features: tuple[tuple[str, str], ...] = ()
+    """Name and kind of each feature."""
 
     def __str__(self) -> str:
         wide = any(row.wide for row in self.layers)
@@ -118,7 +128,22 @@ class Summary(Plottable):
             else "memory         nothing to store",
             f"multiply-adds  {sum(row.products for row in self.layers):,} of one bit for one sample",
         ]
-        return "\n".join([self.title, rule, line(head), rule, *(line(row) for row in rows), rule, *totals])
+        table = [self.title, rule, line(head), rule, *(line(row) for row in rows), rule, *totals]
+        return "\n".join([*table, *self._kinds()])
+
+    def _kinds(self) -> list[str]:
+        """Return a line for each row of features of one kind; none if all are bits."""
+        lines = [("features", "kind")]
+        for kind, row in groupby(self.features, lambda feature: feature[1]):
+            names = [name for name, _ in row]
+            text = ", ".join(names)
+            if len(text) > _WIDE and len(names) > 1:
+                text = f"{names[0]} to {names[-1]} ({len(names):,})"
+            lines.append((visible(text), visible(kind)))
+        if {kind for _, kind in lines[1:]} <= {"bit"}:
+            return []
+        width = max(len(names) for names, _ in lines)
+        return [f"{names.ljust(width)}  {kind}" for names, kind in lines]
 
 
 def summary(network: Network) -> Summary:
@@ -163,7 +188,30 @@ def summary(network: Network) -> Summary:
             ties=None,
         )
     )
-    return Summary(str(network), tuple(rows))
+    encoder = network.encoder
+    ways = encoder.columns.features if encoder.columns else [Preparation((name,)) for name in encoder.names]
+    kinds = map(_kind, encoder.codings, ways)
+    return Summary(str(network), tuple(rows), tuple(zip(encoder.names, kinds, strict=True)))
+
+
+def _kind(coding: Coding, way: Preparation) -> str:
+    """Return the kind of a feature, and what its gaps become."""
+    is_days = way.how in ("days", "seconds")
+    known = [one for one in coding.categories if one is not None] if isinstance(coding, OneHot) else []
+    if isinstance(coding, OneHot):
+        kind = "bool" if known == [False, True] else f"category of {len(known)}"
+    else:
+        kind = "bit" if coding.bipolar else "whole" if coding.whole else "number"
+    if way.how == "one-hot":
+        kind = f"one-hot group of {cut(', '.join(way.columns), 1, 60)}"
+    elif way.how == "ranges":
+        kind = f"number in {len(known)} ranges"
+    elif way.how != "value":
+        kind = f"date in {way.how}" if is_days else f"{way.how} of a date"
+    if way.fill is not None:
+        fill = way.cells(way.fill, coding)[way.columns[0]] if is_days else way.fill
+        kind += f"; gaps become {number_text(fill)}"
+    return kind + "; gaps are a category" * (isinstance(coding, OneHot) and None in coding.categories)
 
 
 def _layer_row(number: int, layer: Layer) -> LayerSummary:

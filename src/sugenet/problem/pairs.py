@@ -75,7 +75,7 @@ class Joint:
         room = max(self.left.head.room, self.right.head.room)
         return Goal(tuple((*lefts[p], *rights[q]) for p, q in pairs), room)
 
-    def keeps_order(self, pairs: Iterable[tuple[int, int]]) -> bool:
+    def is_ordered(self, pairs: Iterable[tuple[int, int]]) -> bool:
         """Return whether signs of weights show that one network, twice, never gives p left and q right.
 
         That is so if no change from left to right lowers the lead of p over q.

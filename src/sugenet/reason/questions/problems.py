@@ -109,7 +109,7 @@ def _monotone(network: Network, question: Monotone) -> tuple[tuple[Problem, ...]
         label = class_of(network, question.label)
         wrong = [(label, q) for q in range(count) if q != label]
     (problem,), _ = _two_sided(joint, box, network, [feature], joint.classes_differ(wrong))
-    return (replace(problem, proof={"kind": "order"} if joint.keeps_order(wrong) else None),), joint
+    return (replace(problem, proof={"kind": "order"} if joint.is_ordered(wrong) else None),), joint
 
 
 def _fair(network: Network, question: Fair) -> tuple[tuple[Problem, ...], Joint]:

@@ -22,7 +22,7 @@ export function sourcesOf({ columns, features }, header) {
 export function rangeLabels(cuts) {
   const texts = cuts.map(shortest);
   if (!texts.length) return ["any number"];
-  return [`below ${texts[0]}`, ...texts.slice(1).map((high, k) => `${texts[k]} to ${high}`), `${texts.at(-1)} or more`];
+  return [`below ${texts[0]}`, ...texts.slice(1).map((high, k) => `${texts[k]} up to ${high}`), `${texts.at(-1)} or more`];
 }
 
 // Seconds since 1970, and whether there is a fraction of one; null for a text that is not a date.
