@@ -503,3 +503,62 @@ def test_gaps_in_scikit_learn():
         == other.predict(X.assign(a=X["a"].fillna(other.network_.encoder.columns.features[0].fill)))
     ).all()
     assert (clone(other).fit(full, y).predict(X) >= 0).all()  # gaps that the fold did not show
+
+
+def test_tables_of_every_library_in_scikit_learn():
+    pytest.importorskip("torch")
+    pandas, arrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    from sugenet.fit.estimators import BNNClassifier
+
+    days = [
+        datetime.datetime(2024, 1, 1) + datetime.timedelta(days=int(day)) for day in RNG.integers(0, 99, N)
+    ]
+    values = {
+        "age": [None if i % 7 == 3 else i % 50 for i in range(N)],
+        "city": [None if i % 11 == 5 else "ABC"[i % 3] for i in range(N)],
+        "member": [None if i % 13 == 5 else i % 2 == 0 for i in range(N)],
+        "size": TABLE["size"],
+        "joined": days,
+    }
+    y = np.arange(N) // 3 % 2
+    plain = pandas.DataFrame({name: pandas.Series(column, dtype=object) for name, column in values.items()})
+    city = pandas.Categorical(values["city"])
+    tables = {
+        "nullable": plain.convert_dtypes().assign(city=city),
+        "ordered": plain.convert_dtypes().assign(city=city.as_ordered()),
+        "arrow types": plain.convert_dtypes(dtype_backend="pyarrow"),
+        "arrow": arrow.table(values),
+        "dictionary": arrow.table({**values, "city": arrow.array(values["city"]).dictionary_encode()}),
+        "two chunks": arrow.concat_tables([arrow.table(values)[:9], arrow.table(values)[9:]]),
+    }
+    with suppress(ImportError):
+        import polars
+
+        tables["polars"] = polars.DataFrame(values)
+        tables["polars categories"] = polars.DataFrame(values).cast({"city": polars.Categorical})
+    for missing in ("impute", "category"):
+        model = BNNClassifier(hidden=(4,), epochs=3, random_state=0, missing=missing)
+        wanted = model.fit(plain, y)
+        classes, network = wanted.predict(plain).tolist(), wanted.network_
+        for name, table in tables.items():
+            assert wanted.predict(table).tolist() == classes, name
+            assert network.predict(table).tolist() == classes, name
+            again = BNNClassifier(hidden=(4,), epochs=3, random_state=0, missing=missing).fit(table, y)
+            assert again.network_.fingerprint == network.fingerprint, name
+            assert list(again.feature_names_in_) == list(values), name
+    numbers = pandas.DataFrame({"age": pandas.array(values["age"], "Int64"), "n": [i % 9 for i in range(N)]})
+    assert model.fit(numbers, y).network_.encoder.codings[0].categories[-1] is None
+    for samples in (plain.to_dict("records"), plain.to_records(index=False)):
+        with pytest.raises(EncodingError, match=r"Pass pandas.DataFrame\(X\)"):
+            model.predict(samples)
+
+
+def test_gaps_of_an_arrow_dictionary_are_gaps():
+    arrow = pytest.importorskip("pyarrow")
+    cells = arrow.array(["a", "b", None] * 9).dictionary_encode()
+    table = arrow.table({"c": arrow.chunked_array([cells, cells]), "n": list(range(54))})
+    encoder = learn_encoder(table, missing="category")
+    assert encoder.codings[0] == OneHot(("a", "b", None))
+    assert encoder.encode(table)[:3, :3].tolist() == np.eye(3, dtype=bool).tolist()
+    with pytest.raises(EncodingError, match=r"in 54 rows: 'c' \(18\)"):
+        learn_encoder(table)

@@ -330,11 +330,11 @@ def test_a_category_may_have_the_name_of_a_gap():
 @pytest.mark.parametrize(
     ("categories", "cells"),
     [
-        ((1, 2), {1: [1, 1.0, "1", " 1 ", True, np.int8(1)], 2: ["2", 2.0]}),
+        ((1, 2), {1: [1, 1.0, "1", "1.0", " 1 ", True, np.int8(1)], 2: ["2", 2.0, "2e0"]}),
         (("1", "2"), {"1": [1, 1.0, "1"], "2": [2]}),
         (
             (False, True),
-            {True: [True, 1, "True", "TRUE", "true", np.bool_(True)], False: [False, 0, 0.0, "FALSE"]},
+            {True: [True, 1, "1.0", "True", "TRUE", "true", np.bool_(True)], False: [False, 0, 0.0, "FALSE"]},
         ),
         (("true", "false"), {"true": [True, "True", "TRUE"], "false": [False]}),
         ((0.5, "x"), {0.5: [0.5, "0.5"], "x": ["x"]}),

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from sugenet.capacity.arguments import number_text, plain
 from sugenet.errors import EncodingError, SugenetError
 from sugenet.nn.columns import is_gap, moment_of
-from sugenet.nn.samples import labels_of, named_rows
+from sugenet.nn.samples import cells_of, labels_of, named_rows
 from sugenet.reprs import Sentences, ShortRepr, cut, quoted
 
 __all__ = [
@@ -333,7 +333,7 @@ def raw_columns(
         columns = [
             RawColumn(
                 str(label) if is_named else f"x{index + 1}",
-                np.asarray(table[label]),
+                cells_of(table[label]),
                 _levels(table[label]),
                 is_named,
             )

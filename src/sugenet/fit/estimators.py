@@ -51,7 +51,7 @@ from sugenet.fit.trainer import as_table, train
 from sugenet.fit.weights import class_factors, sample_weights, taken
 from sugenet.nn import Coding, Domain, Encoder, Network, OneHot, Steps, bit, network_of, thermometer
 from sugenet.nn.columns import Columns, Preparation
-from sugenet.nn.samples import named_rows, rows_of
+from sugenet.nn.samples import columns_of, labels_of, named_rows, rows_of
 
 __all__ = [
     "BNNClassifier",
@@ -72,7 +72,9 @@ try:
     from sklearn.utils.multiclass import check_classification_targets  # type: ignore[import-untyped]
     from sklearn.utils.validation import (  # type: ignore[import-untyped]
         _check_feature_names_in,
+        check_array,
         check_is_fitted,
+        check_X_y,
         validate_data,
     )
 except ImportError as error:
@@ -235,19 +237,39 @@ def _read_features(
     """
     if names is not None and hasattr(X, "columns") and not hasattr(estimator, "feature_names_in_"):
         X = rows_of(X, names)
+    if isinstance(X, np.ndarray | Sequence) and labels_of(X) is not None:
+        raise EncodingError("scikit-learn reads names from data frames only. Pass pandas.DataFrame(X).")
     # a list that mixes numbers and texts stays mixed
     if isinstance(X, Sequence) and np.asarray(X).dtype.kind in "US":
         X = np.array(X, dtype=object)
     how = {
-        "reset": fit,
         "dtype": None,
         "ensure_min_samples": 2 if fit else 1,
         "ensure_all_finite": not gaps,
+        "estimator": estimator,
     }
-    if y is None:
-        return _plain(validate_data(estimator, X, **how))
-    table, labels = validate_data(estimator, X, y, **how)
-    return _plain(table), labels
+    if not hasattr(X, "columns"):
+        data = validate_data(estimator, *((X,) if y is None else (X, y)), reset=fit, **how)
+    else:
+        validate_data(estimator, X, reset=fit, skip_check_array=True)  # names
+        array = _array_of(X)  # scikit-learn cannot convert each mixture of types
+        data = check_array(array, input_name="X", **how) if y is None else check_X_y(array, y, **how)
+    return _plain(data) if y is None else (_plain(data[0]), data[1])
+
+
+def _array_of(table: Any) -> _Table:
+    """Return a table of any library as an array, of objects if its columns have several types."""
+    columns = columns_of(table, [str(label) for label in labels_of(table) or ()]) or []
+    kinds = {column.dtype.kind for column in columns}
+    if kinds <= set("iuf") or (len(kinds) == 1 and kinds != {"O"}):
+        return np.stack(columns, axis=1)
+    array = np.empty((len(table), len(columns)), dtype=object)
+    for index, column in enumerate(columns):
+        cells = RawColumn("", column)
+        array[:, index] = list(column)
+        if cells.numbers is not None and not cells.is_bool:
+            array[cells.gaps, index] = np.nan
+    return array
 
 
 def _column_names(X: Any) -> list[str] | None:

@@ -468,11 +468,12 @@ class Columns(ShortRepr):
 
 def _category(cell: Any, coding: OneHot) -> Any:
     """Return the category that a cell denotes; the cell itself if there is none."""
-    if not isinstance(cell, str):
-        equal = next((category for category in coding.categories if category == cell), None)
+    text = cell.strip() if isinstance(cell, str) else number_text(cell)
+    if not isinstance(cell, str) or (text not in coding.by_text and _NUMBER.fullmatch(text)):
+        value = read_number(text) if isinstance(cell, str) else cell
+        equal = next((category for category in coding.categories if category == value), None)
         if equal is not None:
             return equal
-    text = cell.strip() if isinstance(cell, str) else number_text(cell)
     truth = (text.capitalize(), text.lower(), text.upper()) if text.lower() in ("true", "false") else ()
     return next((coding.by_text[one] for one in (text, *truth) if one in coding.by_text), cell)
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from sugenet.errors import EncodingError
 
 __all__ = [
+    "cells_of",
     "columns_of",
     "indices_of",
     "is_single",
@@ -186,7 +187,15 @@ def columns_of(X: Any, names: Sequence[str]) -> list[npt.NDArray[Any]] | None:
     if labels is None:
         return None
     table = X.reshape(-1) if isinstance(X, np.ndarray) else X
-    return [np.asarray(table[labels[index]]) for index in indices_of(labels, names)]
+    return [cells_of(table[labels[index]]) for index in indices_of(labels, names)]
+
+
+def cells_of(column: Any) -> npt.NDArray[Any]:
+    """Return the values of one column of a table."""
+    kind: Any = getattr(column, "type", None)
+    if hasattr(kind, "index_type"):  # a dictionary of Arrow in chunks gives gaps the last category
+        column = column.cast(kind.value_type)
+    return np.asarray(column)
 
 
 def joined(columns: list[npt.NDArray[Any]], rows: int) -> npt.NDArray[Any]:
