@@ -94,7 +94,7 @@ def test_a_checkpoint_is_converted_when_what_it_does_not_say_is_said(capsys, tmp
     assert sg.load(tmp_path / "tfc.sugenet").layers[0].height == 2
     code, _, err = run(capsys, *tfc, "0")
     assert code == 2
-    assert "a whole number of 1 to 8 is needed" in err
+    assert "an integer from 1 to 8 is needed" in err
     torch.save({"c.weight": torch.randn(3, 1, 2, 2), "d.weight": torch.randn(2, 12)}, tmp_path / "conv.pt")
     layers = "conv:c(weights=sign) sign flatten linear:d(weights=sign)"
     given = [

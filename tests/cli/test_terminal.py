@@ -158,6 +158,15 @@ def test_progress_is_one_line_on_a_terminal_and_an_interrupt_gives_what_is_known
     assert "Traceback" not in err
 
 
+def test_a_rule_keeps_its_verdict_if_its_count_is_interrupted():
+    rule = "mean radius >= 14 and mean texture >= 20 -> malignant"
+    code, out, err = interrupted("rules", "breast_cancer", "--check", rule, when=b"counted ")
+    assert code == 1
+    assert "refuted" in out
+    assert "it covers 0.444 of all inputs, and is right for " in out.replace("\n  ", " ").replace("\n", " ")
+    assert "Traceback" not in err
+
+
 @pytest.mark.parametrize(
     "words",
     [

@@ -104,11 +104,10 @@ def test_samples_of_weight_0_are_not_read():
 
 
 @pytest.mark.parametrize("labels", [[0, 1], [0.0, 1.0], [False, True], ["no", "yes"]], ids=str)
-@pytest.mark.parametrize("name", ["class_weight", "costs"])
-def test_classes_have_weights(labels, name):
+def test_classes_have_weights(labels):
     X, y = numbers()
     y = np.minimum(y, 1)
-    weighed = small(**{name: {labels[1]: 20}}).fit(X, np.array(labels)[y])
+    weighed = small(class_weight={labels[1]: 20}).fit(X, np.array(labels)[y])
     by_sample = small().fit(X, y, sample_weight=np.where(y, 20, 1))
     assert weighed.predict(X).tolist() == np.array(labels)[by_sample.predict(X)].tolist()
     assert weighed.history_ == by_sample.history_

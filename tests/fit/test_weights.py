@@ -166,7 +166,9 @@ def test_balanced_agrees_with_scikit_learn():
     assert np.allclose(class_factors("balanced", "abc", ranks), theirs)
 
 
-@pytest.mark.parametrize("settings", [{"class_weight": {"leave": 9}}, {"costs": {"leave": 9, "stay": 1}}])
+@pytest.mark.parametrize(
+    "settings", [{"class_weight": {"leave": 9}}, {"class_weight": {"leave": 9, "stay": 1}}]
+)
 def test_a_class_weight_is_a_weight_of_each_of_its_samples(settings):
     X, y = rows()
     by_class = train(X, y, (4,), settings=replace(SHORT, **settings))
@@ -178,7 +180,7 @@ def test_a_class_weight_is_a_weight_of_each_of_its_samples(settings):
 def test_class_and_sample_weights_are_factors():
     X, y = rows()
     own = np.random.default_rng(2).integers(1, 4, len(y))
-    both = train(X, y, (4,), settings=replace(SHORT, costs={"stay": 2}), sample_weight=own)
+    both = train(X, y, (4,), settings=replace(SHORT, class_weight={"stay": 2}), sample_weight=own)
     product = train(X, y, (4,), settings=SHORT, sample_weight=own * np.where(y == "stay", 2, 1))
     assert both.history == product.history
 
@@ -186,7 +188,9 @@ def test_class_and_sample_weights_are_factors():
 def test_given_validation_samples_have_the_weights_of_their_classes():
     X, y = rows()
     other = rows(60, seed=5)
-    trained = train(X, y, (4,), settings=replace(SHORT, costs={"leave": 7}), validation=other, test_share=0)
+    trained = train(
+        X, y, (4,), settings=replace(SHORT, class_weight={"leave": 7}), validation=other, test_share=0
+    )
     (leave, _), (_, stay) = trained.scores.confusion
     n_leave, n_stay = trained.scores.totals
     kept = trained.history[trained.best_epoch - 1]
@@ -233,15 +237,6 @@ def test_the_names_of_classes_may_be_texts_or_values():
         assert class_factors({key: 5}, [0, 1], ranks).tolist() == [1, 5]
     with pytest.raises(SugenetError, match="names the class 1 twice, as 1 and '1'"):
         class_factors({1: 5, "1": 6}, [0, 1], ranks)
-
-
-def test_one_name_at_a_time():
-    with pytest.raises(SugenetError, match="class_weight and costs mean the same"):
-        Settings(class_weight="balanced", costs={1: 2})
-    with pytest.raises(SugenetError, match=r"costs\[1\] is 0"):
-        Settings(costs={1: 0})
-    settings = Settings(costs={1: 2})
-    assert settings == Settings(class_weight={1: 2}) == replace(settings, seed=0)
 
 
 def test_other_weights_are_another_run(tmp_path):

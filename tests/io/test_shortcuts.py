@@ -197,7 +197,7 @@ def test_streams_of_real_values_are_refused_by_name(tmp_path):
 
     module = trained(Stream())
     with pytest.raises(
-        FileError, match=r"begins at .*which is not -1 and \+1.*put a sign in front of the addition"
+        FileError, match=r"begins at .*which is not -1 and \+1.*put a sign before the addition"
     ):
         sg.from_torch(module, torch.zeros(1, 8), inputs=sg.Bits())
 
@@ -443,8 +443,8 @@ def test_what_is_exact_and_what_is_not_is_said(tmp_path):
     text = " ".join(said)
     for part in (
         "exact: node",
-        "in floats, in front: node 0 (Conv",
-        "in floats, behind: node",
+        "in floats, before the network: node 0 (Conv",
+        "in floats, after the network: node",
         "turn 25 raw numbers into the 27",
         "can be asked of the network",
         "cannot be proved: how far a raw input may move",

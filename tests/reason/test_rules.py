@@ -121,6 +121,25 @@ def test_parts_of_all_inputs_are_said_without_powers_of_ten():
     )
 
 
+def test_an_interrupted_rule_is_not_counted_and_keeps_what_is_known():
+    rng = np.random.default_rng(0)
+    layers = [DenseLayer(rng.choice([-1, 1], (40, n)), [n // 2] * 40) for n in (60, 40)]
+    network = Network.of_bits(layers, Head([[1] * 40, [-1] * 40], [60, 0]))
+    heard = []
+
+    def interrupt(message):
+        heard.append(message)
+        raise KeyboardInterrupt
+
+    found = sg.check_rule(network, "x1 = 1 -> 0", notify=interrupt)
+    assert heard == ["bounds ..."]  # nothing is begun after it
+    assert (found.outcome, found.verdict.reason, found.figures.total) == ("undecided", "interrupted", 0)
+    assert str(found) == f"{found.verdict}\ncoverage not counted in the time"
+    assert str(sg.reason.answer_of(found.data(), network)) == str(found)
+    with pytest.raises(QuestionError, match="coverage is not known"):
+        _ = found.figures.coverage
+
+
 def test_nearly_all_is_not_all():
     n = 16
     network = Network.of_bits([], Head([[1] * n, [-1] * n], [2 * n - 2, 0]))  # class 1 where all are off

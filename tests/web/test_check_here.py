@@ -378,7 +378,7 @@ def certificate_of_kind(kind):
         ("whatif", ("lower",), "99", "above the cost of the witness"),
         ("whatif", ("question", "movable"), [], "which the question does not allow"),
         ("reason", ("question", "fixed"), [], ""),
-        ("reason", ("contrasts",), [], "room for a smaller reason"),
+        ("reason", ("contrasts",), [], "do not exclude a smaller reason"),
         ("reason", ("contrasts",), [[]], "does not change the answer"),
     ],
 )
@@ -389,6 +389,24 @@ def test_what_is_wrong_is_said(engine, kind, path, value, message):
     assert seen["holds"] is False
     assert message in seen["said"]
     assert by_python(forged, network) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes"),
+    [
+        ("reason", {("contrasts",): []}),
+        ("reason", {("contrasts",): [[]]}),
+        ("reason", {("witness",): []}),
+        ("robust", {("question", "region", "radius"): "30", ("proof",): {"kind": "bound"}}),
+    ],
+)
+def test_wrong_proofs_are_refused_in_the_same_words(engine, kind, changes):
+    network, certificate = certificate_of_kind(kind)
+    for path, value in changes.items():
+        certificate = put(certificate, path, value)
+    with pytest.raises(CertificateError) as refused:
+        sg.check(plain(certificate), network)
+    assert here(engine, [network], [(0, certificate)]) == [{"holds": False, "said": str(refused.value)}]
 
 
 @pytest.mark.parametrize(

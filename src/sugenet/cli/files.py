@@ -222,7 +222,6 @@ _SETTINGS: dict[str, tuple[Callable[[str], Any], Any, str, str]] = {
         "WEIGHTS",
         "balanced, or costs of errors, as stay=1,leave=20",
     ),
-    "costs": (typed(_class_weight), None, "WEIGHTS", "the same as --class-weight"),
     "noise": (typed(_number), 0.0, "P", "probability of flipping an input bit in training"),
     "sparsity": (typed(_number), 0.0, "SHARE", "share of weights set to 0"),
     "features": (whole(), None, "N", "features that the network reads, chosen in training"),
@@ -311,7 +310,7 @@ _MINUTES = 2.0
 
 def _minutes(options: Namespace) -> float | None:
     """Return the time limit of the search; None if options choose the network, or the samples are arrays."""
-    determining = [*_BY_SEARCH, *(name for name in _SETTINGS if name not in ("class_weight", "costs"))]
+    determining = [*_BY_SEARCH, *(name for name in _SETTINGS if name != "class_weight")]
     if "minutes" in options.given:
         refuse_idle(options, determining, "excludes --minutes, which chooses sizes, cuts and settings.")
         return float(options.minutes)

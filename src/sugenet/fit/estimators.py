@@ -759,7 +759,7 @@ class SugenoClassifier(ClassifierMixin, _SugenoEstimator):  # type: ignore[misc]
         How strongly neighbouring levels are drawn together in the smooth model (default: 1.0).
     points : int
         Largest number of points of a score card (default: 1000).
-    costs : dict, "balanced" or None
+    class_weight : dict, "balanced" or None
         Cost of an error on samples of a class; 1 for classes that are not listed (default: None).
         ``"balanced"`` gives all classes the same total.
     random_state : int, RandomState or None
@@ -813,7 +813,7 @@ class SugenoClassifier(ClassifierMixin, _SugenoEstimator):  # type: ignore[misc]
         smoothing: float = 0.5,
         smoothness: float = 1.0,
         points: int = 1000,
-        costs: Mapping[Any, float] | str | None = None,
+        class_weight: Mapping[Any, float] | str | None = None,
         random_state: Any = None,
     ) -> None:
         self._set_parameters(locals())
@@ -832,7 +832,7 @@ class SugenoClassifier(ClassifierMixin, _SugenoEstimator):  # type: ignore[misc]
         ordered = order is not None or len(kinds) == 2
         is_sorted = isinstance(order, str) and order == "sorted"
         target = named_target(labels, kinds.tolist() if order is None or is_sorted else order)
-        weights = class_factors(self.costs, target.levels.tolist(), target.ranks, name="costs")[target.ranks]
+        weights = class_factors(self.class_weight, target.levels.tolist(), target.ranks)[target.ranks]
         self.classes_ = target.levels
         if ordered:
             self.model_: Any = self._learn(table, target, target.reached, weights)
@@ -925,8 +925,6 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
     class_weight : dict, "balanced" or None
         Cost of an error on samples of a class; 1 for classes that are not listed (default: None).
         ``"balanced"`` gives all classes the same total.
-    costs : dict, "balanced" or None
-        The same as `class_weight`, by the name of `SugenoClassifier`; give one of them (default: None).
     noise : float
         Probability that an input bit is flipped in training (default: 0.0).
     sparsity : float
@@ -1027,7 +1025,6 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         patience: int | None = None,
         smoothing: float = 0.1,
         class_weight: Mapping[Any, float] | str | None = None,
-        costs: Mapping[Any, float] | str | None = None,
         noise: float = 0.0,
         sparsity: float = 0.0,
         features: int | None = None,

@@ -43,7 +43,7 @@ _FOR_GRADIENT = (
     "features",
     *_SHARES[1:],
 )
-_OTHERS = ("threads", "class_weight", "costs")
+_OTHERS = ("threads", "class_weight")
 
 
 def robust_region(robust: Any) -> Linf | Hamming | None:
@@ -120,8 +120,6 @@ class Settings:
         Weights of the classes in the loss and in the choice of the best epoch: a mapping from classes to the
         cost of an error on their samples, 1 for classes that are not listed, or ``"balanced"``, which gives
         all classes the same total weight. None for equal weights.
-    costs
-        The same as `class_weight`, by the name that `SugenoClassifier` has for it. Give one of them.
     noise
         Probability that an input bit is flipped in training (a level is mirrored); helps small data sets.
     sparsity
@@ -175,7 +173,6 @@ class Settings:
     patience: int | None = None
     smoothing: float = 0.1
     class_weight: Mapping[Any, float] | str | None = None
-    costs: Mapping[Any, float] | str | None = None
     noise: float = 0.0
     sparsity: float = 0.0
     features: int | None = None
@@ -191,12 +188,6 @@ class Settings:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "robust", robust_region(self.robust))
-        if self.costs is not None:
-            if self.class_weight is not None:
-                raise SugenetError("class_weight and costs mean the same. Leave one of them out.")
-            check_class_weight(self.costs, "costs")
-            object.__setattr__(self, "class_weight", self.costs)
-            object.__setattr__(self, "costs", None)
         check_class_weight(self.class_weight)
         for name, lower in _LEAST.items():
             _check_integer(name, getattr(self, name), lower)

@@ -170,6 +170,8 @@ def _rule(
     named = {network.encoder.names[feature]: kept for feature, kept in rule.limits}
     verdict = verify(network, Always(rule.index, named), time_limit=limit, **options)
     add_part(_Rule(rule, verdict, None))
+    if isinstance(verdict, Undecided) and verdict.reason == "interrupted":
+        return _Rule(rule, verdict, None)
     if options["notify"] is not None:
         options["notify"]("counting how many inputs the rule covers, and for how many it is right")
     try:

@@ -185,12 +185,12 @@ def test_costs_move_answers_to_what_is_dear():
     X = [[0], [0], [0], [1], [1], [1]]
     y = [0, 0, 1, 0, 1, 1]
     assert SugenoClassifier(smoothing=0, random_state=0).fit(X, y).predict([[0], [1]]).tolist() == [0, 1]
-    dear = SugenoClassifier(smoothing=0, costs={1: 5}, random_state=0).fit(X, y)
+    dear = SugenoClassifier(smoothing=0, class_weight={1: 5}, random_state=0).fit(X, y)
     assert dear.predict([[0], [1]]).tolist() == [1, 1]
-    assert SugenoClassifier("card", costs={0: 5.0}).fit(X, y).predict([[0], [1]]).tolist() == [0, 0]
-    for costs, words in (({7: 1}, "names 7"), ({1: 0}, "above 0"), (3, "Give a mapping")):
+    assert SugenoClassifier("card", class_weight={0: 5.0}).fit(X, y).predict([[0], [1]]).tolist() == [0, 0]
+    for weights, words in (({7: 1}, "names 7"), ({1: 0}, "above 0"), (3, "Give a mapping")):
         with pytest.raises(SugenetError, match=words):
-            SugenoClassifier(costs=costs).fit(X, y)
+            SugenoClassifier(class_weight=weights).fit(X, y)
 
 
 # -- names, orders, directions -----------------------------------------------------------------------------

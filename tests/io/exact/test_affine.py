@@ -156,7 +156,7 @@ def test_shapes_of_convolutions(real):
 
 def test_a_batch_norm_in_front_of_padding_is_refused():
     rng = np.random.default_rng(0)
-    with pytest.raises(FileError, match=r"batch norm of padded values.*Pad behind it"):
+    with pytest.raises(FileError, match=r"batch norm of padded values.*Pad after it"):
         lower(conv_chain(rng, Pad("pad", (1, 1, 1, 1), 0.5), norm(rng, 3)), PIXELS)
     with pytest.raises(FileError, match=r"conv: the inputs are clipped.*Clip the samples before"):
         lower(conv_chain(rng, Clip("clip", 0.0, 0.5)), PIXELS)
@@ -223,7 +223,7 @@ def test_one_channel_keeps_small_weights_and_proves_its_root():
     found = lower(conv_chain(rng, norm(rng, 1, "bn0"), channels=1), PIXELS)
     assert np.abs(found.network.layers[0].weights).max() == 1
     assert found.remarks == (
-        "conv: its inputs are rescaled with a square root that is kept to 192 bits; no sum of whole numbers "
+        "conv: its inputs are rescaled with a square root that is kept to 192 bits; no sum of integers "
         "is so near a threshold that the rest matters",
     )
 

@@ -71,7 +71,7 @@ def test_a_module_whose_scores_saturate_is_refused(tail):
 def test_two_functions_behind_the_scores_are_refused():
     head = Head([[1, 1], [1, -1]])
     see_apart(head, ["node 3 (Softmax)", "node 4 (Log)", "output 'tanh'"], "net")
-    with pytest.raises(FileError, match=r"node 4 \(Sigmoid\) stands behind node 3 \(Softmax\)"):
+    with pytest.raises(FileError, match=r"node 4 \(Sigmoid\) comes after node 3 \(Softmax\)"):
         see_apart(head, ["node 3 (Softmax)", "node 4 (Sigmoid)"], "net")
     with pytest.raises(FileError, match="too many possible scores"):
         see_apart(Head([[1 << 21], [1]]), ["sigmoid at 3"], "net")

@@ -151,5 +151,5 @@ def test_a_value_cannot_be_carried_past_a_pool():
         Pooling("the pool", (x,), p, Window(x.shape, 2)),
         conv("r", (p, x), r, weights, [[1, 2, 3]], Window((5, 1, 1), 1)),
     ]
-    with pytest.raises(FileError, match="the pool: 'x' is needed behind this pool"):
+    with pytest.raises(FileError, match="the pool: 'x' is needed after this pool"):
         chained(x, operations, r)

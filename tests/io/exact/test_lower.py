@@ -413,7 +413,7 @@ def test_class_scores_with_square_roots_are_rounded_only_with_proof():
         (
             [LinearOp("fc", F([[1, 1]])), LinearOp("o", F([[1]]))],
             Bits(),
-            "o: Linear behind fc without a sign between",
+            "o: Linear after fc without a sign between",
         ),
         ([LinearOp("fc", F([[1, 1]])), Sign("s")], Bits(), "ends without class scores"),
         (
@@ -437,7 +437,7 @@ def test_class_scores_with_square_roots_are_rounded_only_with_proof():
         (
             [Sign("s"), BatchNorm("bn", F([1]), F([0]), F([0]), F([1]), 0.0)],
             Reals(),
-            "bn: batch norm directly behind a sign",
+            "bn: batch norm directly after a sign",
         ),
         ([MaxPool("p", (1, 1), (1, 1))], Reals(), "p: MaxPool on inputs that are not binarized yet"),
         ([LinearOp("fc", F([[1, 1]]))], Integers(), "the only layer reads raw numbers"),

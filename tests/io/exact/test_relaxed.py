@@ -47,8 +47,8 @@ def test_a_float_stem_and_head_stay_outside(head, float_head):
     chain = OpChain("net", (1, 5, 5), (*STEM, *MIDDLE, *head))
     found = split(chain)
     assert isinstance(found, PartialImportReport)
-    assert "in front: stem, relu, bn, s0" in str(found)
-    assert ("behind: out, relu6" in str(found)) == float_head
+    assert "before the network: stem, relu, bn, s0" in str(found)
+    assert ("after the network: out, relu6" in str(found)) == float_head
     X = RNG.normal(size=(20, 1, 5, 5))
     assert np.allclose(found.scores(X), evaluate(chain, X))
     assert (found.predict(X) == evaluate(chain, X).argmax(axis=1)).all()

@@ -392,7 +392,7 @@ REFUSED = [
     ((*START[:2], Branches("add", ((Sign("s"), M.conv(4, 4)), ()))), "begins at what bn gives"),
     (
         (*START, Branches("add", ((M.conv(4, 4), M.norm(4)), (M.conv(4, 4), M.norm(4)))), Sign("s")),
-        "it adds real values \\(conv and conv\\) that no sign stands behind.*put a sign in front of the",
+        "it adds real values \\(conv and conv\\) that no sign follows.*put a sign before the",
     ),
     (
         (

@@ -98,7 +98,7 @@ def test_thresholds_by_hand():
 
 def test_two_batch_norms_in_a_row_are_refused():
     norm = BatchNorm("b", 1.0, -1.0, 0.0, 2.0, 0.0)
-    with pytest.raises(FileError, match="a second batch norm in front of one sign"):
+    with pytest.raises(FileError, match="a second batch norm before one sign"):
         imported(norm, norm)
 
 

@@ -576,7 +576,7 @@ def test_classes_that_tie_behind_an_activation_are_refused(tmp_path, tail, is_ap
     if is_apart:
         assert lower(chain, Bits()).network.predict([[1] * 40]).tolist() == [1]
         return
-    with pytest.raises(FileError, match=f"behind {tail} at .* tie in 32-bit floats"):
+    with pytest.raises(FileError, match=f"after {tail} at .* tie in 32-bit floats"):
         lower(chain, Bits())
 
 

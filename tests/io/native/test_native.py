@@ -501,7 +501,7 @@ def test_a_newer_version_says_upgrade(path, raw):
         refused(
             path,
             joined(header, document | {"version": wrong}, data),
-            "its format version is .* but a whole number from 1 is needed",
+            "its format version is .* but an integer from 1 is needed",
         )
 
 
@@ -709,8 +709,8 @@ def put(document, keys, value):
             "coding 0 must be 'onehot', or 'steps' or 'real' between two numbers",
         ),
         (["codings", 0, "cuts"], 2, r"the tensor cuts must be float64 of shape \(2,\)"),
-        (["codings", 0, "cuts"], -1, "the number of cuts of a coding is not a whole number from 0"),
-        (["codings", 0, "cuts"], True, "the number of cuts of a coding is not a whole number from 0"),
+        (["codings", 0, "cuts"], -1, "the number of cuts of a coding is not an integer from 0"),
+        (["codings", 0, "cuts"], True, "the number of cuts of a coding is not an integer from 0"),
         (["codings", 0, "low"], True, "coding 0 must be"),
         (
             ["codings", 0, "low"],

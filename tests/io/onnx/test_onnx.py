@@ -741,11 +741,11 @@ REFUSED = {
     ),
     "softmax inside": (
         [("Softmax", ["x"], "a", {}), ("MatMul", ["a", "w"], "y", {})],
-        r"node 1 \(MatMul\): it stands behind node 0 \(Softmax\), which must be the end",
+        r"node 1 \(MatMul\): it comes after node 0 \(Softmax\), which must be the end",
     ),
     "tanh inside": (
         [("Tanh", ["x"], "a", {}), ("MatMul", ["a", "w"], "y", {})],
-        r"behind node 0 \(Tanh\), whose curve only a sign may follow",
+        r"after node 0 \(Tanh\), whose curve only a sign may follow",
     ),
     "training dropout": (
         [("Dropout", ["x", "half", "yes"], "a", {}), ("MatMul", ["a", "w"], "y", {})],

@@ -558,9 +558,13 @@ def test_the_largest_scores_and_their_classes_are_not_taken_for_one_another(coun
     ("tail", "scores", "said"),
     [
         ("Sigmoid", [4, 8], None),
-        ("Sigmoid", [30, 60], r"node \d+ \(Sigmoid\) classes with the scores 30 and 60 tie in 32-bit floats"),
+        (
+            "Sigmoid",
+            [30, 60],
+            r"node \d+ \(Sigmoid\), classes with the scores 30 and 60 tie in 32-bit floats",
+        ),
         ("Softmax", [30, 60], None),
-        ("Softmax", [2.0**-20, 2.0**-19], r"scores only 1.91e-06 apart can tie behind node \d+ \(Softmax\)"),
+        ("Softmax", [2.0**-20, 2.0**-19], r"scores only 1.91e-06 apart can tie after node \d+ \(Softmax\)"),
     ],
 )
 def test_classes_that_tie_behind_the_scores_are_refused(tail, scores, said):

@@ -569,7 +569,7 @@ def test_refusals_name_what_and_say_what_to_do():
         r"its alpha or beta is not 1": dense(
             middle=[("Gemm", ["d", "wd"], "g", {"transB": 1, "alpha": 2.0})]
         ),
-        r"behind node 4 \(Softmax\), which must be the end.*nodes_to_exclude": dense(
+        r"after node 4 \(Softmax\), which must be the end.*nodes_to_exclude": dense(
             middle=[("Gemm", ["d", "wd"], "h", {"transB": 1}), ("Softmax", ["h"], "g", {"axis": 1})]
         ),
     }
@@ -614,7 +614,7 @@ def test_what_does_not_fit_together_is_refused_by_node():
         r"ReduceMean\): ONNX Runtime averages it in floats.*dynamo=False": dense(
             middle=[("ReduceMean", ["d"], "h", {"axes": [1]}), ("MatMul", ["h", "wd"], "g", {})]
         ),
-        r"BatchNormalization\): fold it into the layer in front.*fuse_linear_bn_eval": dense(
+        r"BatchNormalization\): fold it into the previous layer.*fuse_linear_bn_eval": dense(
             middle=[
                 ("BatchNormalization", ["d", "o", "o", "o", "o"], "h", {}),
                 ("MatMul", ["h", "wd"], "g", {}),

@@ -317,7 +317,7 @@ def test_quantizers_that_cannot_be_read_are_refused_by_name():
         return model
 
     for model, message in (
-        (quant(bits=2.5), "it quantizes to 2.5 bits, but one whole number of 1 to 16"),
+        (quant(bits=2.5), "it quantizes to 2.5 bits, but one integer from 1 to 16"),
         (quant(bits=24.0), "it quantizes to 24 bits"),
         (quant(scale=0.0), "its scale is 0 and its zero point 0, but positive"),
         (quant(zero=0.5), "its zero point 0.5"),

@@ -118,7 +118,7 @@ def test_how_many_bits_is_asked_and_never_assumed():
     with pytest.raises(FileError, match=r"do not say how many bits .* bits=1; .* bits=\(1, 2\)"):
         from_state_dict(arrays, inputs=WHOLE)
     for wrong in (0, 9, (1, 2, 3, 4), (1, 2.0), "1", True, ()):
-        with pytest.raises(FileError, match="but a whole number of 1 to 8 is needed"):
+        with pytest.raises(FileError, match="but an integer from 1 to 8 is needed"):
             from_state_dict(arrays, bits=wrong, inputs=WHOLE)
     one, two = (from_state_dict(arrays, bits=bits, inputs=WHOLE) for bits in (1, 2))
     assert one.layers != two.layers

@@ -108,7 +108,12 @@ def test_convolutions_ask_for_pads_strides_pools_and_the_shape():
     with pytest.raises(FileError) as refused:
         from_state_dict(shaken(net).state_dict())
     said = str(refused.value)
-    for asked in ("stride=1 and pad=0", "maxpool, avgpool", "4 pixels a channel", "shape=(channels, height"):
+    for asked in (
+        "stride=1 and pad=0",
+        "maxpool, avgpool",
+        "4 pixels per channel",
+        "shape=(channels, height",
+    ):
         assert asked in said
     line = re.search(r"architecture='([^']*)'", said)[1]
     assert line == (

@@ -214,7 +214,7 @@ def test_division_stays_exact():
             r"2 \(Lambda\): gives the values 0, 1, 2, 0 in this order, which neither rise nor fall",
         ),
         (torch.round, r"2 \(Lambda\): rounds numbers without bounds to whole ones"),
-        (lambda x: torch.round(x.clamp(0, 3000)), r"2 \(Lambda\): rounds to more than 512 whole numbers"),
+        (lambda x: torch.round(x.clamp(0, 3000)), r"2 \(Lambda\): rounds to more than 512 integers"),
         (
             lambda x: (x > 0).float() - (x > 1).float(),
             r"2 \(Lambda\): gives the values 0, 1, 0 in this order",

@@ -149,7 +149,7 @@ def test_averages_of_padded_bits(value, pool):
 
 def test_maps_padded_with_zeros_may_be_flattened_for_the_last_layer():
     levels(made((1, 1, 3), shift(-1.0), Sign(), nn.ZeroPad2d(1)), (1, 1, 3))
-    with pytest.raises(FileError, match=r"padding with 1\.0 in front of the last layer"):
+    with pytest.raises(FileError, match=r"padding with 1\.0 before the last layer"):
         levels(made((1, 1, 3), shift(-1.0), Sign(), nn.ConstantPad2d(1, 1.0)), (1, 1, 3))
 
 

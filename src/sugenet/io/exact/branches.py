@@ -211,7 +211,7 @@ def neurons_of(value: RealValue, sign: Sign, zero: int) -> LaneNeurons:
     refuse_if(
         form.shift.any() and any(layer.pads),
         layer.where,
-        "padding with zeros beside values that are shifted. Shift them behind it.",
+        "padding with zeros beside values that are shifted. Shift them after it.",
     )
     kernel = ungrouped(exact_weights(layer.weights, layer.where), layer.groups)
     lines, later = (pipelines(steps, value.shape[0]) for steps in (value.steps, value.later))
@@ -371,7 +371,7 @@ def _joined(
 
 
 NEEDED = (
-    "A sign of several real values at once has no small whole weights: put a sign in front of the addition, "
+    "A sign of several real values at once has no small whole weights: put a sign before the addition, "
     "so that what is added are -1 and +1."
 )
 
@@ -524,7 +524,7 @@ class _Straightening:
             if isinstance(value, Form) and _is_plain(value, self.lanes):
                 value, self.lanes = None, ()
         refuse_if(
-            value is not None, "the network ends with a sum of branches, without class scores behind it."
+            value is not None, "the network ends with a sum of branches, without class scores after it."
         )
 
     def _append(self, op: Op) -> None:
@@ -598,7 +598,7 @@ class _Straightening:
             refuse_if(
                 form.shift.any() and any(op.pads),
                 op.where,
-                "zeros are padded beside values that are shifted. Shift them behind it.",
+                "zeros are padded beside values that are shifted. Shift them after it.",
             )
             kernel = ungrouped(exact_weights(op.weights, op.where), op.groups)
         else:
@@ -675,7 +675,7 @@ class _Straightening:
                 branch.value = moved
             elif isinstance(value, RealValue):
                 raise FileError(
-                    f"{op.where}: {op_word(op)} behind {value.layer.where} without a sign between, in a "
+                    f"{op.where}: {op_word(op)} after {value.layer.where} without a sign between, in a "
                     f"branch. {NEEDED}"
                 )
             else:
@@ -787,7 +787,7 @@ def _total(where: str, values: Sequence[_Value]) -> _Value:
     assert isinstance(real, RealValue)
     if len(reals) > 1 or real.later:
         names = " and ".join(v.layer.where for v in reals if isinstance(v, RealValue))
-        raise FileError(f"{where}: it adds real values ({names}) that no sign stands behind. {NEEDED}")
+        raise FileError(f"{where}: it adds real values ({names}) that no sign follows. {NEEDED}")
     more = [form for form in (*forms, real.added) if isinstance(form, Form)]
     added = summed(where, more)
     refuse_if(added.shape != real.shape, where, f"it adds values of shapes {real.shape} and {added.shape}.")

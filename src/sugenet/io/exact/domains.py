@@ -237,7 +237,7 @@ def cut_inputs(
             refuse_if(
                 (len(known) + 1) * len(row) > _CUTS and len(row) > 1,
                 f"a quantizer of the inputs with more than {_CUTS:,} different thresholds is not read. "
-                "Use fewer bits, or leave it out and read whole numbers: inputs=Integers(...).",
+                "Use fewer bits, or leave it out and read integers: inputs=Integers(...).",
             )
             cuts = [
                 _cut(Pipeline((*line.parts, (Fraction(1), -at))), domain, strict=above)
@@ -282,7 +282,7 @@ def _apart(cuts: Sequence[float], domain: Integers | Reals) -> tuple[float, ...]
         else:
             raise FileError(
                 f"a quantizer of the inputs has thresholds at {cut:.17g} with no float between them. "
-                "Read whole numbers: inputs=Integers(...)."
+                "Read integers: inputs=Integers(...)."
             )
     return tuple(rising)
 

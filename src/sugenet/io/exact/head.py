@@ -177,7 +177,7 @@ def head_of_tail(levels: LevelSignal, ops: Sequence[Op], source: str) -> tuple[H
     if (head := _fitted(levels, made, grid)) is not None and (not roots or made.error < Fraction(1, 1 << 20)):
         return head, _remark(made, roots), float(made.error)
     raise FileError(
-        f"{source}: as whole numbers the weights of its last layer leave {WIDE} bits "
+        f"{source}: as integers the weights of its last layer leave {WIDE} bits "
         f"({ops[-1].where}). Round them to a common grid before they are exported, as multiples of 2^-20."
     )
 
@@ -186,7 +186,7 @@ def _remark(made: _Affine, roots: Sequence[BatchNorm]) -> str | None:
     if not roots:
         return None
     return (
-        f"the batch norm {roots[0].where} has square roots in front of the last layer: scores are rationals "
+        f"the batch norm {roots[0].where} has square roots before the last layer: scores are rationals "
         f"within {float(made.error):.1g} of what the file says, and only classes nearer to each other than "
         "twice that could change places"
     )
@@ -259,7 +259,7 @@ class _Backwards:
                 maps = rows.reshape(len(rows), *after)
                 inside = maps[:, :, top : after[1] - bottom, left : after[2] - right]
                 return np.asarray(inside.reshape(len(rows), -1))
-        raise FileError(f"{op.where}: padding with {getattr(op, 'value', None)} in front of the last layer.")
+        raise FileError(f"{op.where}: padding with {getattr(op, 'value', None)} before the last layer.")
 
     def _shift(self, rows: npt.NDArray[Any], values: Sequence[Fraction]) -> None:
         if any(values):
@@ -478,12 +478,12 @@ def see_apart(head: Head, left_out: Iterable[str], source: str) -> None:
     kind, name = curves[0]
     advice = "Remove it: the scores alone have the same order."
     if any(other != "log" for other, _ in curves[1:]):
-        raise FileError(f"{source}: {curves[1][1]} stands behind {name}. Remove both, and keep the scores.")
+        raise FileError(f"{source}: {curves[1][1]} comes after {name}. Remove both, and keep the scores.")
     if kind in _SHARES:
         steps = [2 * scale for scale, size in zip(head.scale, head.sizes, strict=True) if scale and size]
         if steps and min(steps) < _STEP:
             raise FileError(
-                f"{source}: scores only {float(min(steps)):.3g} apart can tie behind {name}. {advice}"
+                f"{source}: scores only {float(min(steps)):.3g} apart can tie after {name}. {advice}"
             )
         return
     values, others = _reachable(head, f"{source}: {name}:")
@@ -497,7 +497,7 @@ def see_apart(head: Head, left_out: Iterable[str], source: str) -> None:
         if tie.any():
             at = int(np.flatnonzero(pairs)[np.argmax(tie)])
             raise FileError(
-                f"{source}: behind {name} classes with the scores {values[others[at]]:.6g} and "
+                f"{source}: after {name}, classes with the scores {values[others[at]]:.6g} and "
                 f"{values[at]:.6g} tie in 32-bit floats. {advice}"
             )
         values = after

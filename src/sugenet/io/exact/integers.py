@@ -230,8 +230,8 @@ def _layer(chosen: list[Operation], carried: list[LevelWire], state: list[LevelW
         refuse_if(
             carried or state != list(first.sources),
             first.where,
-            f"{(carried or state)[-1].name!r} is needed behind this pool, and "
-            f"values cannot be carried past pools. Pool in front of the branch.",
+            f"{(carried or state)[-1].name!r} is needed after this pool, and "
+            f"values cannot be carried past pools. Pool before the branch.",
         )
         return PoolLayer(first.window, top=top)
     pieces = [op for op in chosen if isinstance(op, Staircase)]

@@ -311,14 +311,14 @@ class _Lowering:
                 return mapped(levels, op)
             case BatchNorm():
                 raise FileError(
-                    f"{op.where}: batch norm directly behind a sign or a quantizer gives values with square "
-                    "roots. Put it in front, or fold it into the next layer first."
+                    f"{op.where}: batch norm directly after a sign or a quantizer gives values with square "
+                    "roots. Put it before that, or fold it into the next layer first."
                 )
             case Flatten():
                 refuse_if(
                     levels.pad is not None,
                     op.where,
-                    "flattens padded maps. Pad in front of convolutions and pooling only.",
+                    "flattens padded maps. Pad before convolutions and pooling only.",
                 )
                 flat = flat_order(np.arange(prod(levels.shape)), levels.shape, op.order)
                 order, start, step = (row[flat] for row in (levels.order, levels.start, levels.step))
@@ -347,7 +347,7 @@ class _Lowering:
                 refuse_if(
                     sums.pool is not None or sums.flat or len(sums.shape) != 3,
                     op.where,
-                    "a second pooling, or pooling of flat values, in front of one sign.",
+                    "a second pooling, or pooling of flat values, before one sign.",
                 )
                 window = Window(sums.shape, op.kernel, op.stride, op.dilation, op.pads)
                 return replace(
@@ -366,7 +366,7 @@ class _Lowering:
             case Quantize():
                 return self._quantize(sums, op)
         raise FileError(
-            f"{op.where}: {op_word(op)} behind {sums.where} without a sign between. Two linear steps "
+            f"{op.where}: {op_word(op)} after {sums.where} without a sign between. Two linear steps "
             "in a row are one: multiply them together first; real-valued shortcuts are not supported."
         )
 
@@ -443,8 +443,7 @@ class _Lowering:
         refuse_if(
             sums.real,
             op.where,
-            "a quantizer of sums of real numbers. Only a sign can be: give whole numbers, "
-            "inputs=Integers(...).",
+            "a quantizer of sums of real numbers. Only a sign can be: give integers, inputs=Integers(...).",
         )
         if sums.window is not None and sums.pad is None and (sums.window.taps < 0).any():
             sums = unrolled(sums)  # the padding is not a level, so borders have their own steps
@@ -561,7 +560,7 @@ class _Lowering:
         if 2 * off < nearest:
             self.remarks.append(
                 f"{sums.where}: its inputs are rescaled with a square root that is kept to 192 bits; no sum "
-                "of whole numbers is so near a threshold that the rest matters"
+                "of integers is so near a threshold that the rest matters"
             )
             return
         self.blurred = True

@@ -161,7 +161,7 @@ def pixel_by_pixel(
     new: Layer
     refuse_if(
         first.every is not None and not first.is_binary,
-        "max pooling of raw levels that lie pixel by pixel. Pool behind the first layer, or lay "
+        "max pooling of raw levels that lie pixel by pixel. Pool after the first layer, or lay "
         "the samples out channel by channel.",
     )
     if first.window is None:

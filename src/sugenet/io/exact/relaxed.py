@@ -228,15 +228,14 @@ def _said(
     cannot = []
     if stem:
         remarks.append(
-            f"in floats, in front: {_places(stem)}. They turn {prod(chain.shape):,} raw numbers into the "
-            f"{read:,} values that the network reads; bits(X) gives these"
+            f"in floats, before the network: {_places(stem)}. They turn {prod(chain.shape):,} raw numbers "
+            f"into the {read:,} values that the network reads; bits(X) gives these"
         )
         cannot.append("how far a raw input may move, since the first layers round")
     if tail:
         remarks.append(
-            f"in floats, behind: {_places(tail)}. They turn the {n_outputs:,} values that the network "
-            "gives into "
-            "the scores of the file; scores(X) and predict(X) give these"
+            f"in floats, after the network: {_places(tail)}. They turn the {n_outputs:,} values that the "
+            "network gives into the scores of the file; scores(X) and predict(X) give these"
         )
         cannot.append("which class the file picks, since the last layers round")
     what = f"each of its {n_outputs:,} outputs" if tail else "the class"

@@ -204,7 +204,7 @@ def averaged_sums(sums: SumSignal, op: AveragePool) -> SumSignal:
     refuse_if(
         sums.steps and counts != (window.taps >= 0).sum(axis=1).tolist(),
         op.where,
-        "an average that counts padding, of values that are rescaled. Rescale them behind the pooling.",
+        "an average that counts padding, of values that are rescaled. Rescale them after the pooling.",
     )
     per = prod(sums.shape[1:])
     rows, offsets, units, rounded = [], [], [], Fraction(0)
@@ -501,7 +501,7 @@ def mapped(levels: LevelSignal, op: Affine | Clip | Sign | Quantize) -> LevelSig
                 ),
                 op.where,
                 f"{type(op).__name__.lower()} of levels that are not the same distance apart "
-                "behind it. Quantize behind it.",
+                "after it. Quantize after it.",
             )
         pairs.append(known[key])
     start, step = (np.array([pair[k] for pair in pairs], dtype=object) for k in (0, 1))
@@ -564,7 +564,7 @@ def padding_past(pad: Padding | None, op: Affine | BatchNorm | Clip | Sign | Qua
         return None
     if isinstance(op, BatchNorm):
         raise FileError(
-            f"{op.where}: batch norm of padded values gives a padding with a square root. Pad behind it."
+            f"{op.where}: batch norm of padded values gives a padding with a square root. Pad after it."
         )
     if isinstance(op, Sign):
         at = {1: Fraction(op.high), -1: Fraction(op.low), 0: (Fraction(op.low) + Fraction(op.high)) / 2}
@@ -628,7 +628,7 @@ def identity_of_levels(levels: LevelSignal, where: str) -> SumSignal:
     refuse_if(
         levels.pad is not None or len(levels.order) > _WIDEST,
         where,
-        "a quantizer of padded or too many values. Put it in front of the padding.",
+        "a quantizer of padded or too many values. Put it before the padding.",
     )
     return replace(linear_of_levels(levels, LinearOp(where, np.eye(len(levels.order)))), raw=False)
 

@@ -133,7 +133,7 @@ def pipelines(steps: Sequence[Step], channels: int) -> list[Pipeline]:
     norms = [step for step in steps if isinstance(step, BatchNorm)]
     if len(norms) > 1:
         raise FileError(
-            f"{norms[1].where}: a second batch norm in front of one sign has a root inside a root. Fold the "
+            f"{norms[1].where}: a second batch norm before one sign has a root inside a root. Fold the "
             f"two into one first."
         )
     columns = [_columns(step, channels) for step in steps]

@@ -94,7 +94,7 @@ def _whole(layer: KerasLayer, key: str, otherwise: Any = None) -> int:
     value = layer.config.get(key, otherwise)
     refuse_if(
         not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= 1 << 20,
-        f"{layer.where}: {key} is {str(value)[:40]!r}, but a whole number from 1 is needed.",
+        f"{layer.where}: {key} is {str(value)[:40]!r}, but an integer from 1 is needed.",
     )
     return int(value)
 
@@ -107,7 +107,7 @@ def _two(layer: KerasLayer, key: str, otherwise: Any = 1) -> tuple[int, int]:
         len(row) not in (1, 2)
         or not all(isinstance(v, int) and not isinstance(v, bool) and 0 < v <= _MAX_SIDE for v in row),
         layer.where,
-        f"{key} is {str(value)[:40]!r}, but whole numbers from 1 are needed.",
+        f"{key} is {str(value)[:40]!r}, but integers from 1 are needed.",
     )
     return (1, row[0]) if len(row) == 1 else (row[0], row[1])
 
@@ -476,7 +476,7 @@ def _pad(walk: _Walk, layer: KerasLayer) -> _Walk:
     refuse_if(
         len(flat) != 4 or not all(isinstance(side, int) and 0 <= side <= _MAX_SIDE for side in flat),
         layer.where,
-        f"padding is {str(padding)[:40]}, but whole numbers are needed.",
+        f"padding is {str(padding)[:40]}, but integers are needed.",
     )
     top, bottom, left, right = flat
     return walk.then(

@@ -218,12 +218,11 @@ def _read_layout(entries: dict[str, Any], room: int) -> _Layout:
         )
         refuse_if(
             not _sizes(shape) or prod(max(side, 1) for side in shape) >= _MAX_NUMBER,
-            f"{what} has shape {str(shape)[:80]}, but a few whole numbers from 0 are needed. {_DAMAGED}",
+            f"{what} has shape {str(shape)[:80]}, but a few integers from 0 are needed. {_DAMAGED}",
         )
         refuse_if(
             not _sizes(offsets) or len(offsets) != 2,
-            f"{what} has data_offsets {str(offsets)[:80]}, but two whole numbers from 0 are "
-            f"needed. {_DAMAGED}",
+            f"{what} has data_offsets {str(offsets)[:80]}, but two integers from 0 are needed. {_DAMAGED}",
         )
         dtype, (begin, end) = np.dtype(_DTYPES[kind]), offsets
         refuse_if(
@@ -274,7 +273,7 @@ def _check_version(document: Document) -> None:
     version: Any = document.get("version")
     refuse_if(
         type(version) is not int or version < 1,
-        f"its format version is {str(version)[:80]!r}, but a whole number from 1 is needed. {_FOREIGN}",
+        f"its format version is {str(version)[:80]!r}, but an integer from 1 is needed. {_FOREIGN}",
     )
     refuse_if(
         version > _VERSION,

@@ -229,12 +229,12 @@ def _scalar_out(value: Any, what: str) -> Any:
     """Check a scalar: JSON has text, integers, floats, booleans and null, but no infinity."""
     if type(value) not in (str, int, float, bool, type(None)) or (isinstance(value, float) and isnan(value)):
         raise FileError(
-            f"{what} {value!r} has type {type(value).__name__}, but the format holds text, whole numbers, "
+            f"{what} {value!r} has type {type(value).__name__}, but the format holds text, integers, "
             "floats except NaN, truth values and None. Give plain Python values: array.tolist() makes them."
         )
     refuse_if(
         isinstance(value, int) and abs(value) >= _MAX_INTEGER,
-        f"{what} is a whole number of more than 4300 digits. Give a shorter one.",
+        f"{what} is an integer of more than 4300 digits. Give a shorter one.",
     )
     return value if not isinstance(value, float) or isfinite(value) else {"float": str(value)}
 
@@ -266,7 +266,7 @@ def _encoder_in(
     counts = [entry["cuts"] if isinstance(entry, dict) and "cuts" in entry else 0 for entry in entries]
     refuse_if(
         not all(type(count) is int and count >= 0 for count in counts),
-        "the number of cuts of a coding is not a whole number from 0.",
+        "the number of cuts of a coding is not an integer from 0.",
     )
     cuts = tensor(tensors, "cuts", ("float64",), (sum(counts),)).tolist()
     starts = [0, *accumulate(counts)]
@@ -327,7 +327,7 @@ def _source_in(entry: Any) -> tuple[list[int] | None, Source]:
     refuse_if(
         shape is not None
         and not (isinstance(shape, list) and all(type(size) is int and 0 < size < 1 << 31 for size in shape)),
-        "the shape of the source must be null or whole numbers from 1.",
+        "the shape of the source must be null or integers from 1.",
     )
     start, step = (_number_or_row(parts[name]) for name in ("start", "step"))
     return shape, Source(start, step, parts["outputs"], parts["remark"])

@@ -166,7 +166,7 @@ def layer_size(entry: Any, what: str) -> int:
         refuse_if(
             len(parts[key]) != length
             or not all(type(value) is int and 0 <= value < 1 << 16 for value in parts[key]),
-            f"{what}: {key} must be {length} whole numbers in 0..65535.",
+            f"{what}: {key} must be {length} integers in 0..65535.",
         )
     n_positions = prod(size + sum(parts["pads"]) for size in parts["shape"][1:])  # an upper bound
     taps = n_positions * prod(parts["kernel"])
@@ -235,7 +235,7 @@ def _maps_in(name: str, part: Document, window: Window, tensors: Tensors, marks:
     tau = tensor(tensors, f"{name}.tau", _INTEGERS, shape)
     refuse_if(
         part["top"] is not None and type(part["top"]) is not int,
-        f"{name}: top must be a whole number or null.",
+        f"{name}: top must be an integer or null.",
     )
     full = tau if tau.ndim == 1 else tau.reshape(count, *window.positions)
     return ConvLayer(kernel, full, window, groups, part["top"], **marks)

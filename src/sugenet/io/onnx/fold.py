@@ -208,7 +208,7 @@ def quantizer_of(bits: Array, attributes: _Attributes) -> Quantizer:
     refuse_if(mode not in _ROUNDINGS, f"it rounds by {mode[:40]!r}. Known are {', '.join(_ROUNDINGS)}.")
     refuse_if(
         not 1 <= count <= _BITS or count != int(count),
-        f"it quantizes to {count:g} bits, but one whole number of 1 to {_BITS} is needed.",
+        f"it quantizes to {count:g} bits, but one integer from 1 to {_BITS} is needed.",
     )
     low, high = _steps_of(int(count), signed, narrow)
     refuse_if(low == high, "it has one level only: signed and narrow with one bit. Use BipolarQuant.")
@@ -224,7 +224,7 @@ def _quant(inputs: _Inputs, attributes: _Attributes) -> Array:
     single = scale.astype(np.float32) == scale
     refuse_if(
         not single.all() or not (scale > 0).all() or not (zero == np.rint(zero)).all(),
-        "its scale must be positive and a float32, and its zero point a whole number.",
+        "its scale must be positive and a float32, and its zero point an integer.",
     )
     wide, size, shift = np.broadcast_arrays(*(array.astype(np.float64) for array in (x, scale, zero)))
     position = wide / size + shift

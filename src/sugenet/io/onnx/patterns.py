@@ -170,7 +170,7 @@ def _sign_like(node: Node, values: Sequence[Value | None], value: Curve | Flow) 
         flow = _shifted(flow, -_real(bound, where), where)
     elif not (bound == 0).all():
         raise FileError(
-            f"it compares {value.where} with {_few(bound)}; behind a curve only zero can be compared. "
+            f"it compares {value.where} with {_few(bound)}; after a curve, only zero can be compared. "
             f"Move the curve out."
         )
     return SignTable(flow, np.array(_BELOW_AT_ABOVE[_SWAPPED[node.op] if first else node.op]), where)
@@ -261,9 +261,7 @@ def _multiply(node: Node, values: Sequence[Value | None], flow: Flow) -> Flow:
     other = _real(_constant(values[0] if first else values[1]), str(node))
     if node.op == "Div":
         refuse_if(first, "it divides by values that depend on the input.")
-        refuse_if(
-            flow.dtype.kind in "iu", "it divides whole numbers and drops the rest. Cast to float32 first."
-        )
+        refuse_if(flow.dtype.kind in "iu", "it divides integers and drops the rest. Cast to float32 first.")
         refuse_if(
             (other == 0).any() or not np.isfinite(other).all(),
             "it divides by zero, or by what is not a finite number.",
@@ -431,8 +429,8 @@ POINTWISE = {*_RULES, *_CURVES, "Sign", *_BELOW_AT_ABOVE}
 """Operations on data that are read here, besides those of a table."""
 _NEAREST = {
     "Abs": "the absolute value of real data is not supported: it is not a threshold of a sum",
-    "LeakyRelu": "only a plain Relu or Clip can stand in front of a sign: replace the leaky one",
-    "PRelu": "only a plain Relu or Clip can stand in front of a sign: replace the parametric one",
+    "LeakyRelu": "only a plain Relu or Clip can come before a sign: replace the leaky one",
+    "PRelu": "only a plain Relu or Clip can come before a sign: replace the parametric one",
     "Pow": "powers of real data are not supported: they are not thresholds of a sum",
     "Where": (
         "it chooses between values that depend on the input. Where(x >= 0, 1, -1) with two numbers is a sign"

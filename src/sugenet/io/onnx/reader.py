@@ -507,7 +507,7 @@ class GraphWalk:
             raise FileError(
                 "it combines class scores with something else. Only a chain of layers is supported."
             )
-        last = f"it stands behind {tail.left_out[-1]}, which must be the end of the network."
+        last = f"it comes after {tail.left_out[-1]}, which must be the end of the network."
         refuse_if(node.op not in TAILS | BEHIND_TAILS, last)
         if node.op == "Cast":
             kind = np.dtype(DTYPES.get(node.attributes.get("to", 0), "V")).kind

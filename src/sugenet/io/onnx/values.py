@@ -129,7 +129,7 @@ def settled(value: Data, doing: str) -> Flow:
             return _signed(value)
         case Curve():
             raise FileError(
-                f"it stands behind {value.where}, whose curve only a sign may follow. Use hard tanh or clip, "
+                f"it comes after {value.where}, whose curve only a sign may follow. Use hard tanh or clip, "
                 f"which are exact."
             )
         case Mix():
@@ -138,7 +138,7 @@ def settled(value: Data, doing: str) -> Flow:
             raise FileError("only a matrix product can follow Im2Col.")
         case ScoreTail():
             raise FileError(
-                f"it stands behind {value.left_out[-1]}, which must be the end of the network. {doing}"
+                f"it comes after {value.left_out[-1]}, which must be the end of the network. {doing}"
             )
 
 

@@ -423,7 +423,7 @@ def chain_of_memory(
     for number, layer in enumerate(design.layers[:-1]):
         ops += _layer(memory, number, layer, shape)
         if design.pools_behind(number):
-            ops.append(MaxPool(f"pool behind layer {number}", (2, 2), (2, 2)))
+            ops.append(MaxPool(f"pool after layer {number}", (2, 2), (2, 2)))
         if layer.kernel and not design.layers[number + 1].kernel:
             ops.append(Flatten("maps", "HWC"))
     tail, left_out = _last(memory, count, last, shape)

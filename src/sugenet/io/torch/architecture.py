@@ -147,7 +147,7 @@ class Part:
         row = [Fraction(otherwise)] if option is None else self._number(key, option)
         refuse_if(
             any(value.denominator != 1 or not 0 <= value < 1 << 20 for value in row),
-            f"{self}: {key} must be a small whole number, or two as 3x1.",
+            f"{self}: {key} must be a small integer, or two as 3x1.",
         )
         return int(row[0]), int(row[-1])
 
@@ -467,12 +467,12 @@ class _RecognizedChain:
                 f"they stand, scaled with a size a row{zeros})"
             )
         assumptions.append(
-            "that a sign stands directly in front of every layer of weights"
+            "that a sign comes directly before every layer of weights"
             + ("" if self.modules[0].kind == "batchnorm" else " but the first")
             + ", and makes 1 of 0 (sign(zero=0) for torch.sign; move signs to where they are)"
         )
         assumptions.append(
-            "that nothing happens to the inputs first (affine(scale=2, shift=-1), sign, ... in front)"
+            "that nothing happens to the inputs first (affine(scale=2, shift=-1), sign, ... at the start)"
         )
         if norms:
             assumptions.append("eps=1e-5 of batch norms")
@@ -489,7 +489,7 @@ class _RecognizedChain:
         for index, module in enumerate(self.modules):
             if module.kind == "linear" and self._before(index).kind == "conv":
                 pixels = module.inputs // self._before(index).outputs
-                assumptions[0] += f"; {pixels} pixels a channel must be left in front of {module.name}"
+                assumptions[0] += f"; {pixels} pixels per channel must be left before {module.name}"
         return [*assumptions, "the shape of a sample: shape=(channels, height, width)"]
 
 

@@ -364,7 +364,7 @@ def _clamped(call: Call, f: Piecewise) -> Piecewise:
 def _not(call: Call, f: Piecewise) -> Piecewise:
     call.refuse_if(
         call.name == "bitwise_not" and call.numpy(call.out).dtype.kind != "b",
-        "It flips the bits of whole numbers.",
+        "It flips the bits of integers.",
     )
     return f.equal_to(0)
 

@@ -175,7 +175,7 @@ class Piecewise:
             last = FARTHEST if ends[1] == inf else ends[1]
             refuse_if(
                 last - first > 2 * FARTHEST,
-                f"rounds to more than {2 * FARTHEST} whole numbers. Clip them to fewer.",
+                f"rounds to more than {2 * FARTHEST} integers. Clip them to fewer.",
             )
             levels = range(ceil(first - half), floor(last - half) + 1)
             breaks |= {(level + half - start) / slope for level in levels}

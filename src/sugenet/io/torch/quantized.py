@@ -203,7 +203,7 @@ class _QuantizedLayers:
         refuse_if(
             any(step.name in ("quantize_per_tensor", "dequantize") for step in steps[1:-1]),
             source,
-            "it leaves whole numbers on the way. Quantize once, at the start.",
+            "it converts integers to floats on the way. Quantize once, at the start.",
         )
         self.share = sum(step.name in _LINEAR | _CONV for step in steps)
         self.ends = np.full(shape, raw[0]), np.full(shape, raw[-1])

@@ -336,7 +336,7 @@ def _reshaped(node: SignalNode, shape: tuple[int, ...], last: bool, where: str) 
     refuse_if(
         not careless or len(first.shape) != 1,
         where,
-        f"flat features or other maps become maps of shape {shape} behind "
+        f"flat features or other maps become maps of shape {shape} after "
         f"{node.op.where if node.op else 'the input'}. Only the input itself can be reshaped to maps.",
     )
 

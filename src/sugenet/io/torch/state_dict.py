@@ -149,7 +149,7 @@ def _widths(bits: int | Sequence[int], source: str) -> tuple[int, int, int]:
         len(row) not in (2, 3)
         or not all(isinstance(n, int) and not isinstance(n, bool) and 1 <= n <= 8 for n in row),
         source,
-        f"bits={bits!r}, but a whole number of 1 to 8 is needed, or one for weights and one "
+        f"bits={bits!r}, but an integer from 1 to 8 is needed, or one for weights and one "
         "for activations, and perhaps one for the inputs: bits=(1, 2).",
     )
     return row[0], row[1], row[-1]
@@ -215,8 +215,7 @@ def _declared_shape(shape: Any) -> tuple[int, ...]:
             isinstance(size, int | np.integer) and not isinstance(size, bool) and 0 < size <= _MAX_SIDE
             for size in sizes
         ),
-        f"shape={shape} must be (features,) or (channels, height, width), "
-        f"of whole numbers up to {_MAX_SIDE}.",
+        f"shape={shape} must be (features,) or (channels, height, width), of integers up to {_MAX_SIDE}.",
     )
     return tuple(int(size) for size in sizes)
 
@@ -235,7 +234,7 @@ def _parameter(part: Part, arrays: Ledger[npt.NDArray[Any]], name: str, ndim: in
         return array
     refuse_if(
         array.dtype.kind in "iu" and (np.abs(array.astype(np.float64)) > 1 << 53).any(),
-        f"{part}: {key!r} holds whole numbers beyond those that floats hold.",
+        f"{part}: {key!r} holds integers beyond those that floats hold.",
     )
     return array.astype(np.float64)
 

@@ -8,6 +8,7 @@ if some raw value of it meets the rule's conditions.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Self
@@ -34,6 +35,10 @@ __all__ = [
     "coverage",
 ]
 
+_COUNT_SECONDS = 10.0
+"""Time limit of the count in `check_rule` if none is given: counting may take days."""
+_NOT_COUNTED = "coverage not counted in the time"
+
 
 @dataclass(frozen=True, eq=False)
 class RuleFigures(ShortRepr):
@@ -43,7 +48,9 @@ class RuleFigures(ShortRepr):
 
     rule: NetworkRule
     total: int
-    """Number of all inputs; 0 if it is not known how many obey the laws, so that no figure is known."""
+    """Number of all inputs; 0 if no figure is known, since the count was interrupted, or too short to find
+    how many inputs obey the laws.
+    """
     covered: int
     """Number of inputs that meet the rule's conditions."""
     right: int
@@ -61,7 +68,7 @@ class RuleFigures(ShortRepr):
     def coverage(self) -> Fraction:
         """Share of the inputs that the rule covers."""
         if not self.total:
-            raise QuestionError("not all inputs that obey the laws were counted, so coverage is not known.")
+            raise QuestionError("not all inputs were counted, so coverage is not known. Raise time_limit.")
         return Fraction(self.covered, self.total)
 
     @property
@@ -102,7 +109,7 @@ class RuleFigures(ShortRepr):
 
     def __str__(self) -> str:
         if not self.total:
-            return f"{self.rule}: covers an unknown part of all inputs"
+            return f"{self.rule}: {_NOT_COUNTED}"
         text = f"{self.rule}: covers {self.covered:,} of {self.total:,} inputs ({float(self.coverage):.4g})"
         if not self.covered:
             return text
@@ -136,6 +143,7 @@ def coverage(
         raise QuestionError("the rule is about another network.")
     if (x is None) != (region is None):
         raise QuestionError("give a sample and a region around it, or neither.")
+    clock = Clock(time_limit, threads, 0, notify)
     total = combinations_within(Count(x, region).near(network))
     if network.domain.laws:  # of the inputs that obey the laws
         everything = count(network, x, region, time_limit=time_limit, threads=threads, notify=notify)
@@ -144,7 +152,7 @@ def coverage(
         total = everything.total
     try:
         answer = count(
-            network, x, region, where=rule.box, time_limit=time_limit, threads=threads, notify=notify
+            network, x, region, where=rule.box, time_limit=clock.left(), threads=threads, notify=notify
         )
     except QuestionError:  # the rule covers nothing there
         return RuleFigures(rule, total, 0, 0, 0, None)
@@ -248,9 +256,9 @@ class CheckedRule(Answered):
     def said(self, mark: Callable[[str], str] = str) -> str:
         """Return the verdict, with `mark` applied, and the coverage of the rule."""
         figures = self.figures
-        reach = (
-            f"covers {part_text(figures.coverage, 3) if figures.total else 'an unknown part'} of all inputs"
-        )
+        if not figures.total:
+            return f"{self.verdict.said(mark)}\n{_NOT_COUNTED}"
+        reach = f"covers {part_text(figures.coverage, 3)} of all inputs"
         if figures.is_exact and figures.covered:
             reach += f", and is right for {part_text(figures.precision, 4)} of those"
         elif figures.covered:
@@ -284,7 +292,8 @@ def check_rule(
         Ask only about inputs that can occur: ``"data"`` for the range of the training data, ``"any"`` for
         any values, laws as text, or a `Domain`, as in `Network.within`. None: the domain of the network.
     time_limit : float, default: None
-        Seconds for each rule, its decision and its count together.
+        Seconds for each rule, its decision and its count together. None: no limit for the decision, and
+        10 seconds for the count. Ctrl-C ends both, and the answer has what is known by then.
     threads : int, default: None
         How many threads may work at once. None: one per core.
     seed : int, default: 0
@@ -347,6 +356,9 @@ def check_rule(
     verdict = verify(
         network, Always(rule.index, dict(named)), time_limit=half, threads=threads, seed=seed, notify=notify
     )
-    return CheckedRule(
-        rule, verdict, coverage(network, rule, time_limit=clock.left(), threads=threads, notify=notify)
-    )
+    figures = RuleFigures(rule, 0, 0, 0, 0, None)
+    if not (isinstance(verdict, Undecided) and verdict.reason == "interrupted"):
+        left = _COUNT_SECONDS if time_limit is None else clock.left()
+        with suppress(KeyboardInterrupt):  # the verdict is known
+            figures = coverage(network, rule, time_limit=left, threads=threads, notify=notify)
+    return CheckedRule(rule, verdict, figures)

@@ -182,7 +182,7 @@ def _total(x: Tensor, axis: dict[str, Any], terms: int) -> Tensor:
 
 
 def _mean(x: Tensor, axis: dict[str, Any], terms: int) -> Tensor:
-    refuse_if(x.kind.kind != "f" or not terms, "it averages whole numbers, or nothing.")
+    refuse_if(x.kind.kind != "f" or not terms, "it averages integers, or nothing.")
     values, error = (part / terms for part in _added(x, axis, terms))
     if terms & (terms - 1):
         error = error + 2 * _unit(x) * np.abs(values)

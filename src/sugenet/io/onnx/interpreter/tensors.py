@@ -320,8 +320,8 @@ def quotient(left: Tensor, right: Tensor) -> Tensor:
     a, b = floats(left, data), floats(right, data)
     kind = kind_of((left, right))
     if kind.kind in "iu":
-        refuse_if(not np.all(b), "it divides whole numbers by zero.")
-        refuse_if(not (left.exact and right.exact), "it divides whole numbers that are not certain.")
+        refuse_if(not np.all(b), "it divides integers by zero.")
+        refuse_if(not (left.exact and right.exact), "it divides integers that are not certain.")
         return made_of(
             (left, right),
             (np.sign(a) * np.sign(b) * (np.abs(a) // np.abs(b))).astype(kind),

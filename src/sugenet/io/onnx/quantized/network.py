@@ -153,7 +153,7 @@ def _read(
             return _real(raw, grid, reals), wire, [], None, 0
         case Integers() if inputs.channels > 1:
             raise FileError(
-                "steps or starts of their own for the channels are not read in front of a quantizer: use one "
+                "steps or starts of their own for the channels are not read before a quantizer: use one "
                 "for all, or put them into the file."
             )
         case Integers():
@@ -270,7 +270,7 @@ def _head(program: IntegerProgram, end: LevelArray, top: int) -> Head:
         unit, offset = Fraction(float(value.grid.scale)), end.low - value.grid.zero
     refuse_if(
         isinstance(value, LevelTensor) and not isinstance(value, DequantizedTensor),
-        f"its output {program.output[:60]!r} is clipped behind the last quantizer, so that classes "
+        f"its output {program.output[:60]!r} is clipped after the last quantizer, so that classes "
         f"can tie. Leave the last Relu or Clip out.",
     )
     bias = unit * offset + unit * Fraction(top, 2)

@@ -57,7 +57,7 @@ def prove_levels(made: LevelImport, program: IntegerProgram) -> ImportReport:
             f"{graph.source}: it was read, but its interpreter cannot run it to compare: {error} "
             f"prove=False goes without the comparison."
         ) from error
-    interpreters.append("an interpreter of its operators in whole numbers and float32")
+    interpreters.append("an interpreter of its operators in integers and float32")
     sure = np.ones(len(rows), bool) if program.exact else ~unsure
     unseen = []
     for index in made.places:

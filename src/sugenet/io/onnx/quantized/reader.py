@@ -155,7 +155,7 @@ def _reshaped(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
     new = {"Flatten": _flat, "Squeeze": _squeezed}.get(node.op, _target_shape)(node, inputs, value.shape)
     refuse_if(
         isinstance(value, PendingSum) and (len(new) != 1 or value.window.positions != (1, 1)),
-        "it reshapes sums in front of their quantizer.",
+        "it reshapes sums before their quantizer.",
     )
     return replace(value, shape=new)
 

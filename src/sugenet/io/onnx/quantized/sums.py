@@ -159,7 +159,7 @@ def _summed(walk: Walk, node: Node, value: PendingSum, grid: QuantGrid) -> _Weig
     )
     clips, why = walk.live_clips(value.clips, grid), value.floats
     if clips and not why and not value.rescaled:
-        why = f"it is clipped to {clips[0]} in front of a quantizer that reaches beyond"
+        why = f"it is clipped to {clips[0]} before a quantizer that reaches beyond"
     if not why and not value.rescaled and node.op == "QuantizeLinear":
         why = _unfused(walk, value, node, grid)
     if value.rescaled:
@@ -238,7 +238,7 @@ def _weighted(
 ) -> tuple[Ints, Array, Ints, str, Array | None]:
     """Return integer weights, their scales and the bias, and why the product is computed in floats."""
     if not isinstance(weights, FixedLevelArray):
-        raise FileError("its weights are not quantized. Quantize this layer too, or none behind it.")
+        raise FileError("its weights are not quantized. Quantize this layer too, or no layer after it.")
     scales = required(
         weights.scales(out_axis),
         "its weights have a scale for each input, but one for each output is needed.",
@@ -407,7 +407,7 @@ def biased(value: PendingSum, other: FixedArray | FixedLevelArray) -> PendingSum
     if value.op == "sums":
         refuse_if(not value.rescaled, "it adds to sums of 32 bits that were not rescaled.")
         return replace(value, rescaled=(*value.rescaled, lambda x: np.asarray(x + row[:, None])))
-    refuse_if(value.clips or value.shift is not None, "it adds behind another addition or a clip.")
+    refuse_if(value.clips or value.shift is not None, "it adds after another addition or a clip.")
     return replace(value, shift=row, floats=value.floats or "its bias is a float Add of its own")
 
 
@@ -540,7 +540,7 @@ def _averaged(walk: Walk, node: Node, value: PendingAverage, grid: QuantGrid, ki
     wire, source_grid = value.source.wire, value.source.grid
     refuse_if(
         walk.live_clips(value.clips, grid),
-        "averages are clipped in front of their quantizer, which runtimes compute in floats.",
+        "averages are clipped before their quantizer, which runtimes compute in floats.",
     )
     refuse_if(
         node.op == "QuantizeLinear"

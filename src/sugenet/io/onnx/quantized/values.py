@@ -322,10 +322,10 @@ def word(value: Value | None) -> str:
         LevelArray: "integers",
         LevelTensor: "a float tensor of levels",
         DequantizedTensor: "a float tensor of levels",
-        PendingSum: "a product in front of its quantizer",
-        PendingAddition: "a sum in front of its quantizer",
-        PendingAverage: "averages in front of their quantizer",
-        PendingConcat: "joined tensors in front of their quantizer",
+        PendingSum: "a product before its quantizer",
+        PendingAddition: "a sum before its quantizer",
+        PendingAverage: "averages before their quantizer",
+        PendingConcat: "joined tensors before their quantizer",
         QuantTail: "a softmax or the like",
     }
     return "nothing" if value is None else phrases[type(value)]

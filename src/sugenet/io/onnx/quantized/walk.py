@@ -43,13 +43,13 @@ ADVICE: dict[str, str] = {
     "DynamicQuantizeLinear": _DYNAMIC,
     "DynamicQuantizeMatMul": _DYNAMIC,
     "MatMulIntegerToFloat": _DYNAMIC,
-    "QLinearSoftmax": "classes can tie behind a quantized softmax. Leave the softmax out of the model, or "
+    "QLinearSoftmax": "classes can tie after a quantized softmax. Leave the softmax out of the model, or "
     "out of its quantization (nodes_to_exclude)",
     "QLinearMul": "a product of two tensors is not a sum. Only additions of branches are supported",
     "QLinearSigmoid": "only Relu and Clip are supported between layers",
     "QLinearLeakyRelu": "only Relu and Clip are supported between layers",
     "MatMulNBits": "weights in blocks are not supported. Quantize to 8 bits with one scale for each channel",
-    "BatchNormalization": "fold it into the layer in front of it before quantizing; in PyTorch "
+    "BatchNormalization": "fold it into the previous layer before quantizing; in PyTorch "
     "torch.nn.utils.fusion has fuse_conv_bn_eval and fuse_linear_bn_eval",
     "ReduceMean": "ONNX Runtime averages it in floats, whose order of additions nothing fixes. Let the float "
     "model have GlobalAveragePool or AveragePool there, which have integer kernels: PyTorch writes them for "
@@ -253,7 +253,7 @@ class Walk:
         ):
             behind = next(value for value in inputs if isinstance(value, QuantTail)).left_out[-1]
             raise FileError(
-                f"it stands behind {behind}, which must be the end of the network. Leave that out of the "
+                f"it comes after {behind}, which must be the end of the network. Leave that out of the "
                 f"model, or out of its quantization (nodes_to_exclude)."
             )
         for name in node.attributes:

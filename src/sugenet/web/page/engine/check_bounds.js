@@ -1,4 +1,4 @@
-// For the checker: bounds on every layer, worked out again in plain whole numbers.
+// For the checker: bounds on every layer, recomputed in plain integers.
 
 import { Beyond, Wrong } from "./check_form.js";
 import { looseNeurons, mostFeatures } from "./check_walk.js";
@@ -26,7 +26,7 @@ export function checkBounds(model, problem, time) {
   for (const parts of casesOf(model, problem.goal)) {
     const sums = parts.map((part) => overInputs(part, head));
     if (!contradict(sums) && !sums.some((sum) => isImpossible(sum, state, loose, limit))) {
-      throw new Wrong("bounds do not exclude a violation, against what the certificate claims.");
+      throw new Wrong("bounds do not exclude a violation, although the certificate claims so.");
     }
   }
   return "bounds through all layers exclude every violation";
@@ -95,7 +95,7 @@ function casesOf(model, { label, target, ties }) {
   return [others(target).map((j) => rankPart(model, target, j, ties === "lowest" && j < target))];
 }
 
-// slope_a M_a - slope_b M_b >= least, in the exact whole numbers by which scores compare, without a common factor.
+// slope_a M_a - slope_b M_b >= least, in the exact integers by which scores compare, without a common factor.
 function rankPart({ head }, a, b, strictly) {
   const [up, down] = [BigInt(head.slopes[a]), BigInt(head.slopes[b])];
   const least = BigInt(head.offsets[b]) - BigInt(head.offsets[a]) + (strictly ? 1n : 0n);

@@ -39,7 +39,7 @@ export function checkReason(certificate, { model, question, sample, limits, limi
       for (const [feature, value] of changes) row[feature] = value;
       return changedBy(row);
     });
-    if (fixed.size && hittingSetWithin(sets, fixed.size - 1)) throw new Wrong("the counterexamples leave room for a smaller reason.");
+    if (fixed.size && hittingSetWithin(sets, fixed.size - 1)) throw new Wrong("the counterexamples do not exclude a smaller reason.");
     said.push(fixed.size ? `no ${fixed.size - 1} features meet all of ${sets.length} counterexamples` : "none is smaller than nothing");
   }
   return said.join("; ");
