@@ -42,7 +42,8 @@ def drawn(seed):
             layers.append(DenseLayer(weights, tau) if (tops == 1).all() else LevelLayer(weights, tau, tops))
             tops = np.ones(3, int)
     rows = rng.integers(-1, 2, (classes, len(tops)))
-    head = Head(rows, tops=None if (tops == 1).all() else tops)
+    scale, bias = (1, 0) if seed % 2 else (rng.integers(0, 3, classes), rng.integers(-2, 3, classes))
+    head = Head(rows, bias, scale, tops=None if (tops == 1).all() else tops)
     return Network(encoder, layers, head)
 
 

@@ -123,6 +123,8 @@ def test_refusals(tmp_path):
     X, y = table()
     with pytest.raises(SugenetError, match=r"^rate=0.1 is for training by gradient descent, but depth=2"):
         Settings(depth=2, rate=0.1)
+    with pytest.raises(SugenetError, match=r"^robust=Linf\(radius=2\) is for training by gradient descent"):
+        Settings(depth=2, robust="linf:2")
     with pytest.raises(SugenetError, match="depth=0 must be an integer of at least 1"):
         Settings(depth=0)
     with pytest.raises(SugenetError, match=r"hidden=\(8,\) and depth=2 exclude each other"):

@@ -126,7 +126,11 @@ def test_no_request_changes_nothing():
         ({"x": 1}, "monotone names 'x', which is not a feature. They are a, b, c, d."),
         ({"a": 2}, "monotone holds 2; a direction is 'rising' .+1., 'falling' .-1. or None."),
         ({"a": "up"}, "monotone holds 'up'; a direction"),
+        ({"a": True}, "monotone holds True; a direction"),
+        ({"a": {}}, "monotone holds {}; a direction"),
+        ({"a": 1, 0: -1}, "monotone names 'a' twice, by name and by index 0. Leave one of them out."),
         (3, "monotone is 3. Give a mapping from features"),
+        (np.array([1, -1]), r"monotone is array\(\[ 1, -1\]\). Give a mapping from features"),
     ],
 )
 def test_what_cannot_be_raised_is_refused(monotone, match):
@@ -183,6 +187,21 @@ def test_few_features_are_read_and_the_useful_ones(options, kind, hidden):
     assert trained.best_epoch > 6  # all others were left out before
     sizes = [len(sg.why(trained.network, x, sg.AnyInput()).features) for x in X[:3]]
     assert max(sizes) <= 2
+
+
+@pytest.mark.parametrize("hidden", [(), (8, 4)], ids=str)
+@pytest.mark.parametrize("epoch", [1, 4])
+def test_an_interrupted_run_reads_no_more_features(hidden, epoch):
+    def stop(report):
+        if report.number == epoch:
+            raise KeyboardInterrupt
+
+    X, y = table(3)
+    how = replace(SHORT, epochs=20, features=2)
+    trained = train(X, y, hidden, settings=how, progress=stop)
+    assert trained.interrupted
+    assert trained.comparison.differing == 0
+    assert len(read_by(trained.network)) <= 2
 
 
 @pytest.mark.parametrize("features", [0, -1, 1.5, True, "2"])

@@ -414,6 +414,8 @@ def test_wrong_proofs_are_refused_in_the_same_words(engine, kind, changes):
     [
         (("question", "kind"), "count", "does not check questions of kind count"),
         (("question", "kind"), "fair", "does not check questions of kind fair"),
+        (("question", "kind"), "monotone", "does not check questions of kind monotone"),
+        (("proof",), {"kind": "order"}, "does not check proofs of kind order"),
         (("proof",), {"kind": "lemma", "clauses": []}, "does not check proofs of kind lemma"),
         (("proof",), {"kind": "dual"}, "does not check proofs of kind dual"),
     ],

@@ -359,7 +359,7 @@ def _run_training(options: Namespace, screen: Screen) -> int:
         names=None if minutes is None else table.names,
         minutes=minutes,
         classes=table.classes,
-        monotone=directions_in(options.monotone, "--monotone"),
+        monotone=directions_in(options.monotone, "--monotone") or None,
         sample_weight=table.weights,
         test_share=options.test_share,
         progress=None if options.quiet else print_progress,

@@ -259,8 +259,8 @@ def run(
 ) -> Course:
     """Train `module` in place, against an adversary if given, and leave the best epoch in it.
 
-    Ctrl-C ends the run after the last complete epoch. Before the first one there is nothing to keep, and the
-    interrupt is raised again.
+    Ctrl-C ends the run after the last complete epoch. Features beyond `Settings.features` are then left out
+    at once. Before the first epoch there is nothing to keep, and the interrupt is raised again.
     """
     # fused is faster but rounds differently: training without an adversary keeps its results
     optimizer = Adam(module.parameters(), lr=settings.rate, fused=adversary is not None)
@@ -304,6 +304,9 @@ def run(
         if bar is not None and len(history) < settings.epochs and (bar.written or begun < len(history)):
             end_progress()
     module.restore(best)
+    if interrupted:  # the first half of a run reads more features than the settings allow
+        order = torch.randperm(len(training), generator=generator_of(settings.seed, best_epoch)).numpy()
+        _leave_out(module, training, settings, order[:_SOME], done=1.0)
     return Course(tuple(history), best_epoch, interrupted)
 
 
@@ -345,6 +348,15 @@ def is_patience_over(history: list[Epoch], best_epoch: int, settings: Settings) 
     return best[0] and len(history) - risen >= settings.patience
 
 
+def _leave_out(
+    module: LevelModule, training: Samples, settings: Settings, some: npt.NDArray[np.int64], done: float
+) -> None:
+    """Leave out features, if the settings ask for it, by the loss on some samples."""
+    if settings.features is not None:
+        inputs, y = tensor_of(training.inputs[some]), torch.from_numpy(training.y[some])
+        module.leave_out(settings.features, done, inputs, y)
+
+
 def _one_epoch(
     module: LevelModule,
     optimizer: Adam,
@@ -357,10 +369,7 @@ def _one_epoch(
 ) -> Epoch:
     generator = generator_of(settings.seed, number)
     order = torch.randperm(len(training), generator=generator).numpy()
-    if settings.features is not None:
-        drawn = order[:_SOME]
-        inputs, y = tensor_of(training.inputs[drawn]), torch.from_numpy(training.y[drawn])
-        module.leave_out(settings.features, _pruned(number, settings), inputs, y)
+    _leave_out(module, training, settings, order[:_SOME], _pruned(number, settings))
     zeros = _sparsity(number, settings)
     if adversary is None:
         if zeros:

@@ -197,7 +197,7 @@ class Settings:
         for name in _FOR_GRADIENT if self.depth is not None else ():
             if getattr(self, name) != _PLAIN[name]:
                 raise SugenetError(
-                    f"{name}={getattr(self, name)} is for training by gradient descent, but "
+                    f"{name}={getattr(self, name)!r} is for training by gradient descent, but "
                     f"depth={self.depth} grows trees. Leave one of them out."
                 )
         for name, upper in _MOST.items():

@@ -269,7 +269,7 @@ def train(
         raise SugenetError(
             f"checkpoint={path.name} is for training by gradient descent, which depth= replaces."
         )
-    if monotone and settings.depth is not None:
+    if monotone is not None and settings.depth is not None:
         raise SugenetError(
             f"monotone= is for training by gradient descent, but depth={settings.depth} grows trees. "
             "Leave one of them out."
@@ -414,7 +414,7 @@ def _searched(
         )
         return trained.network.predict(array[others[outside]])
 
-    report = search(labels[others], minutes, run, settings, monotonic, grown=not monotone)
+    report = search(labels[others], minutes, run, settings, monotonic, grown=monotone is None)
     best = report.trials[0].candidate
     array, encoder, is_table = prepared(best.cuts)
     trained = train(

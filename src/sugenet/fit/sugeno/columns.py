@@ -13,6 +13,7 @@ import numpy.typing as npt
 from sugenet.capacity.arguments import exact_number
 from sugenet.errors import EncodingError, SugenetError
 from sugenet.fit.sugeno.learning import Bools, Ints
+from sugenet.reprs import quoted
 
 __all__ = [
     "Direction",
@@ -220,6 +221,11 @@ def declared_for(setting: Any, names: Sequence[str], what: str) -> list[Any]:
                 f"{what} names {unknown[0]!r}, which is not a feature. They are {', '.join(names[:8])}"
                 f"{' and more' if len(names) > 8 else ''}."
             )
+        for index, name in enumerate(names):
+            if name in setting and index in setting:
+                raise SugenetError(
+                    f"{what} names {name!r} twice, by name and by index {index}. Leave one of them out."
+                )
         return [setting.get(name, setting.get(index)) for index, name in enumerate(names)]
     if (
         isinstance(setting, str)
@@ -227,14 +233,19 @@ def declared_for(setting: Any, names: Sequence[str], what: str) -> list[Any]:
         or len(setting) != len(names)
     ):
         raise SugenetError(
-            f"{what} is {setting!r}. Give a mapping from features, or a list with an entry for each of the "
-            f"{len(names)}."
+            f"{what} is {quoted(setting)}. Give a mapping from features, or a list with an entry for each of "
+            f"the {len(names)}."
         )
     return list(setting)
 
 
 def _is_index(key: object, count: int) -> bool:
     return isinstance(key, int | np.integer) and not isinstance(key, bool) and 0 <= int(key) < count
+
+
+def _is_key(word: object) -> bool:
+    """Return whether a direction may be looked up: True is not +1, and lists have no hash."""
+    return word is None or (isinstance(word, str | int | float | np.number) and not isinstance(word, bool))
 
 
 def read_directions(
@@ -251,9 +262,11 @@ def read_directions(
     if isinstance(directions, str):
         directions = [directions] * len(names)
     entries = declared_for(directions, names, what)
-    wrong = next((word for word in entries if isinstance(word, list) or word not in direction_of), None)
+    wrong = next((word for word in entries if not _is_key(word) or word not in direction_of), None)
     if wrong is not None:
-        raise SugenetError(f"{what} holds {wrong!r}; a direction is 'rising' (+1), 'falling' (-1) or None.")
+        raise SugenetError(
+            f"{what} holds {quoted(wrong)}; a direction is 'rising' (+1), 'falling' (-1) or None."
+        )
     return [direction_of[word] for word in entries]
 
 

@@ -180,7 +180,7 @@ const VERDICTS = { robust: { ...ABOUT, region }, always: WITHIN, never: WITHIN }
 const REASONS = { reason: { ...ABOUT, region, fixed: features } };
 const WHATIFS = { whatif: { ...ABOUT, cost, movable: features, region: orNull(regionInside), limit: orNull(notNegative) } };
 const QUESTIONS_ELSEWHERE = ["count", "monotone", "fair", "agree", "query"];
-const PROOFS_ELSEWHERE = ["lemma", "patches", "dual"];
+const PROOFS_ELSEWHERE = ["order", "lemma", "patches", "dual"];
 
 function question(kinds) {
   return (value, sizes) => {
