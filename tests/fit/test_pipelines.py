@@ -445,3 +445,92 @@ def test_the_search_finds_the_first_float_by_definition(seed):
     for target, found in zip(targets, least_reaching(rising, targets, -1e300, 1e300), strict=True):
         assert rising(found) >= target > rising(nextafter(found, -inf))
     assert least_reaching(np.sign, [0.5, 2.0, -2.0], -5.0, 5.0) == [5e-324, None, -5.0]
+
+
+# -- column types after steps --------------------------------------------------------------------------------
+
+
+def visits(n=120):
+    rng = np.random.default_rng(3)
+    side = rng.integers(0, 2, n)
+    frame = pd.DataFrame(
+        {
+            "age": rng.integers(18, 80, n),
+            "city": rng.choice(["Bonn", "Kiel", "Ulm"], n),
+            "day": pd.Timestamp("2021-01-01") + pd.to_timedelta(rng.integers(0, 900, n), "D"),
+            "k_a": side,
+            "k_b": 1 - side,
+        }
+    )
+    return frame, np.where((frame["age"] > 45) ^ (frame["city"] == "Ulm"), "yes", "no")
+
+
+@pytest.mark.parametrize("step", ["passthrough", MinMaxScaler()], ids=str)
+def test_a_group_of_raw_columns_has_their_name(step):
+    X, y = visits()
+    steps = make_column_transformer((StandardScaler(), ["age"]), (step, ["k_a", "k_b"]))
+    pipe = make_pipeline(steps, classifier()).fit(X, y)
+    net = sg.from_sklearn(pipe)
+    assert net.encoder.names == ("age", "k")
+    assert net.encoder.codings[1] == OneHot(("a", "b"))
+    assert net.encoder.preparations["k"].columns == ("k_a", "k_b")
+    assert (np.array(net.classes)[net.predict(X)] == pipe.predict(X)).all()
+
+
+def test_integers_are_recognised_beside_texts_and_dates():
+    X, y = visits()
+    steps = make_column_transformer((StandardScaler(), ["age"]), ("passthrough", ["city", "day"]))
+    net = sg.from_sklearn(make_pipeline(steps, classifier()).fit(X, y))
+    assert net.encoder.codings[0].whole
+
+
+def test_parts_of_a_date_are_compared_as_dates():
+    X, y = visits()
+    steps = make_column_transformer(
+        (StandardScaler(), ["age"]), ("passthrough", ["day"]), verbose_feature_names_out=False
+    )
+    pipe = make_pipeline(
+        steps.set_output(transform="pandas"), classifier(types={"day": "year+month+weekday"})
+    )
+    net = sg.from_sklearn(pipe.fit(X, y))
+    assert net.encoder.names == ("age", "day (year)", "day (month)", "day (weekday)")
+    assert (np.array(net.classes)[net.predict(X)] == pipe.predict(X)).all()
+
+
+def test_the_classifier_fills_gaps_that_a_scaler_passes_on():
+    X, y = visits()
+    X["age"] = X["age"].astype(float).mask(np.arange(len(X)) % 9 == 4)
+    steps = make_column_transformer((StandardScaler(), ["age"]), ("passthrough", ["city"]))
+    pipe = make_pipeline(steps, classifier(missing="impute")).fit(X, y)
+    net = sg.from_sklearn(pipe)
+    assert (np.array(net.classes)[net.predict(X)] == pipe.predict(X)).all()
+
+
+def test_ranges_after_a_scaler_limit_nothing():
+    X, y = visits()
+    X["age"] = X["age"].astype(float).mask(np.arange(len(X)) % 9 == 4)
+    steps = make_column_transformer((StandardScaler(), ["age"]), ("passthrough", ["city"]))
+    pipe = make_pipeline(steps, classifier(missing="category")).fit(X, y)
+    net, full = sg.from_sklearn(pipe), X.dropna()
+    assert (np.array(net.classes)[net.predict(full)] == pipe.predict(full)).all()
+    with pytest.raises(EncodingError, match="age, sample 4: the value is missing"):
+        net.predict(X)
+
+
+def test_one_bit_of_a_number_does_not_limit_it():
+    X, y = visits()
+    steps = make_column_transformer((Binarizer(threshold=45), ["age"]), (OneHotEncoder(), ["city"]))
+    net = sg.from_sklearn(make_pipeline(steps, classifier()).fit(X, y))
+    assert net.encoder.seen[0].values is None
+    answer = sg.whatif(net, X.iloc[0])
+    assert abs(answer.example[0]) < 1000
+
+
+def test_an_imputer_may_fill_in_a_text_of_a_gap():
+    X, y = visits()
+    X["city"] = X["city"].astype(object).mask(np.arange(len(X)) % 9 == 4, np.nan)
+    filler = SimpleImputer(strategy="constant", fill_value="none")
+    steps = make_column_transformer((filler, ["city"]), ("passthrough", ["age"]))
+    pipe = make_pipeline(steps, classifier(missing="impute")).fit(X, y)
+    net = sg.from_sklearn(pipe)
+    assert (np.array(net.classes)[net.predict(X)] == pipe.predict(X)).all()

@@ -1223,9 +1223,10 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
 
 def _different(column: _Table) -> npt.NDArray[np.float64] | None:
     """Return the different values of a column of numbers, in order; None if they are many, or not numbers."""
-    if column.dtype.kind != "f" or len(np.unique(column[: 2 * _MOST_VALUES])) > _MOST_VALUES:
+    numbers = RawColumn("", column).numbers
+    if numbers is None or len(np.unique(numbers[: 2 * _MOST_VALUES])) > _MOST_VALUES:
         return None
-    values = np.unique(column)
+    values = np.unique(numbers)
     return values if np.isfinite(values).all() and len(values) <= _MOST_VALUES else None
 
 

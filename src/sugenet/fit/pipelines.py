@@ -19,10 +19,23 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import EncodingError, NetworkError, SoundnessError
+from sugenet.fit.columns import ColumnType
 from sugenet.fit.encoding import short_between
 from sugenet.fit.steps import Cells, StepColumn, as_column, follow, least_reaching
 from sugenet.io.exact.report import ImportProof, ImportReport
-from sugenet.nn import NEVER, Coding, Encoder, Head, Layer, Network, OneHot, Span, Steps, network_of
+from sugenet.nn import (
+    NEVER,
+    Coding,
+    Encoder,
+    Head,
+    Layer,
+    Network,
+    OneHot,
+    Span,
+    Steps,
+    network_of,
+    unused,
+)
 from sugenet.nn.arrays import Ints
 from sugenet.nn.columns import Columns, Preparation, is_gap
 from sugenet.nn.layers import dense_layer
@@ -34,6 +47,8 @@ _MAX = float(np.finfo(np.float64).max)
 _EXACT = 2.0**53
 _RANDOM = 200
 """Number of random rows that are compared with the pipeline."""
+_DAYS = 30_000
+"""Days before and after 1970-01-01 of which dates are compared."""
 
 
 def from_sklearn(model: Any, X: Any = None) -> Network:
@@ -139,6 +154,15 @@ class _Inner:
         """Whether it is a part of a date."""
         return self.preparation.how not in ("value", "one-hot", "ranges")
 
+    @property
+    def is_scaled_group(self) -> bool:
+        """Whether it is a one-hot group of which each raw column is scaled, and 0 and 1 stay the same."""
+        bits = np.array([0.0, 1.0])
+        return self.preparation.how == "one-hot" and all(
+            column.is_affine and not column.fills and np.array_equal(column.values(bits), bits)
+            for column in self.columns
+        )
+
     def parts(self) -> list[_Inner]:
         """Return the feature; for a one-hot group one part per column, since a step may have made each of
         another raw column.
@@ -211,7 +235,8 @@ class _Composition:
         kept, by_raw = [], dict[int | None, list[_Inner]]()
         for one in inner:
             raws = {column.raw for column in one.columns}
-            if not raws & changed and (one.is_date or all(users[raw] == 1 for raw in raws)):
+            is_same = not raws & changed or one.is_scaled_group
+            if is_same and (one.is_date or all(users[raw] == 1 for raw in raws)):
                 kept.append(self._unchanged(one))
                 continue
             if one.is_date:
@@ -239,10 +264,14 @@ class _Composition:
         """Return a feature that is read from raw columns as they are."""
         raws = [column.raw or 0 for column in one.columns]
         titles = tuple(self.names[raw] for raw in raws)
-        name = one.name if len(titles) > 1 else one.name.replace(one.preparation.columns[0], titles[0], 1)
-        bits = np.stack([one.coding.bits(state) for state in range(one.coding.states)])
+        name, coding, seen = one.name.replace(one.preparation.columns[0], titles[0], 1), one.coding, one.seen
+        if one.preparation.how == "one-hot":
+            group = ColumnType(titles, "one-hot", "", 0, None)
+            name, coding = group.name, OneHot(group.categories)
+            seen = None if seen is None else Span(values=group.categories)
+        bits = np.stack([coding.bits(state) for state in range(coding.states)])
         preparation = replace(one.preparation, columns=titles)
-        return _Raw(min(raws), name, one.coding, preparation, one.seen, bits, one.bits_read)
+        return _Raw(min(raws), name, coding, preparation, seen, bits, one.bits_read)
 
     def _feature(self, raw: int, group: list[_Inner]) -> _Raw:
         """Return a feature that is read from one raw column, through the steps."""
@@ -375,6 +404,7 @@ class _Composition:
         """
         rows, near = self._samples(network)
         table = _raw_table(network, rows, self.names, fillers)
+        self._put_dates(network, rows, table)
         with np.errstate(all="ignore"):
             scores = pipeline.decision_function(_frame(table, named))
         logits = network.logits(rows)
@@ -389,6 +419,27 @@ class _Composition:
         remarks = (f"raw columns without effect: {', '.join(unread)}",) if unread else ()
         proof = ImportProof(("the pipeline",), len(rows), near, 0, (), 0, scores.size, 0, 0)
         return ImportReport(network, (), remarks, proof=proof).reported
+
+    def _put_dates(self, network: Network, rows: Cells, table: list[Cells]) -> None:
+        """Put dates into columns that are read as their year, month or weekday."""
+        by_column: dict[str, list[int]] = {}
+        for index, feature in enumerate(self.features):
+            if feature.preparation.is_part:
+                by_column.setdefault(feature.preparation.columns[0], []).append(index)
+        for name, features in by_column.items():
+            dates = np.arange(-_DAYS, _DAYS).astype("datetime64[D]")
+            codings = [network.encoder.codings[index] for index in features]
+            parts = [
+                self.features[index].preparation.read([dates], unused(whole=True), str) for index in features
+            ]
+            known = [
+                all(_has(coding, value) for coding, value in zip(codings, values, strict=True))
+                for values in zip(*(part.tolist() for part in parts), strict=True)
+            ]
+            chosen = np.random.default_rng(0).choice(np.flatnonzero(known), len(rows))
+            table[self.names.index(name)] = dates[chosen].astype("datetime64[s]")
+            for index, part in zip(features, parts, strict=True):
+                rows[:, index] = part[chosen].tolist()
 
     def _samples(self, network: Network) -> tuple[Cells, int]:
         """Return rows to compare: each cut and both neighbours, each category, and random rows."""
@@ -461,9 +512,9 @@ def _finite(column: StepColumn, name: str) -> tuple[float, float]:
 
 
 def _fill(group: Sequence[_Inner], coding: Coding, bits: npt.NDArray[np.bool_]) -> Any:
-    """Return a value that the classifier reads as it reads a gap; None if the steps fill no gaps."""
+    """Return a value that the classifier reads as it reads a gap; None if nothing fills gaps."""
     fills = [fill for one in group for column in one.columns for fill in column.fills]
-    if not fills:
+    if not fills and all(one.preparation.fill is None for one in group):
         return None
     gap = np.array([np.nan]) if isinstance(coding, Steps) else np.array([np.nan], dtype=object)
     try:
@@ -505,8 +556,10 @@ def _seen(group: Sequence[_Inner], coding: Coding) -> Span | None:
 
 def _raw_span(column: StepColumn, seen: Span | None, coding: Steps) -> Span | None:
     """Return the raw numbers that a rising column mapped to the values seen, in their shortest spelling."""
-    if column.is_raw or seen is None or column.gauge is not None:
-        return seen if column.gauge is None else Span()
+    if column.is_raw or seen is None:
+        return seen
+    if not column.is_affine or any(isinstance(value, str) for value in seen.values or ()):
+        return Span()  # many raw numbers have the same value, or are in one range
     ends = seen.values if seen.values is not None else (seen.low, seen.high)
     low, high = max(coding.ends[0], -_MAX), min(coding.ends[1], _MAX)
     targets = [float(end) for end in ends]

@@ -261,8 +261,9 @@ def _filled(step: Any, where: str, columns: list[StepColumn]) -> list[StepColumn
     if not (is_gap(step.missing_values) or isinstance(step.missing_values, str)):
         raise _refused(step, where, f"it replaces the value {step.missing_values!r}, which is not a gap")
     known = [plain(value) for value in step.statistics_.tolist()]
-    leaf = _Leaf(step, where, [0.0 if is_gap(value) else value for value in known])
-    kept = [index for index, value in enumerate(known) if step.keep_empty_features or not is_gap(value)]
+    is_empty = [not isinstance(value, str) and is_gap(value) for value in known]
+    leaf = _Leaf(step, where, [0.0 if empty else v for empty, v in zip(is_empty, known, strict=True)])
+    kept = [index for index, empty in enumerate(is_empty) if step.keep_empty_features or not empty]
     out = []
     for output, index in enumerate(kept):
         column = columns[index]
