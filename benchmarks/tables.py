@@ -153,16 +153,22 @@ def text(value: Any) -> str:
 
 
 def impossible(trained: Trained, answer: Any, folder: Path) -> tuple[int, int]:
-    """How many values of a counterfactual were checked, and how many are wrong: all if the class is."""
+    """How many values of a counterfactual were checked, and how many are wrong: all if the class is.
+
+    A value that the sample has may lie outside the training data, since the sample is a test row.
+    """
     network = trained.network
     encoder, example = network.encoder, answer.example
     bad = 0
-    for value, coding, span in zip(example, encoder.codings, encoder.seen, strict=True):
+    own = answer.sample
+    for value, before, coding, span in zip(example, own, encoder.codings, encoder.seen, strict=True):
         if isinstance(coding, OneHot):
             fits = value in coding.categories
         else:
             fits = not coding.whole or value == int(value)
-        if span.values is not None:
+        if value == before:
+            pass
+        elif span.values is not None:
             fits = fits and value in span.values
         else:
             fits = fits and span.low <= value <= span.high

@@ -100,7 +100,7 @@ def checked(copied, tmp_path_factory):
 
 def test_a_copy_checks_certificates_with_the_standard_library(checked):
     kinds = {kind for *_, kind in checked}
-    assert kinds == {None, "several", "bound", "enumerate", "lemma", "dual", "patches", "partition"}
+    assert kinds == {None, "several", "bound", "enumerate", "lemma", "dual", "patches", "partition", "order"}
     assert {"sum", "stated", "sudoku"} <= {question for question, *_ in checked}
     for key, (code, said, loaded) in checked.items():
         assert (code, said[:22]) == (0, "the certificate holds:"), (key, said)

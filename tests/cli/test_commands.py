@@ -425,7 +425,10 @@ def test_an_option_means_the_same_everywhere():
             for flag in action.option_strings:
                 meanings.setdefault(flag, set()).add((action.metavar, action.nargs, type(action).__name__))
                 has.setdefault(flag, set()).add(name)
-    assert [flag for flag, kinds in meanings.items() if len(kinds) > 1] == ["--check"]  # a rule, or results
+    assert [flag for flag, kinds in meanings.items() if len(kinds) > 1] == [
+        "--monotone",  # of all features to train, or of one that is verified
+        "--check",  # a rule, or results
+    ]
     asking = {"why", "whatif", "verify", "count"}
     assert has["--json"] == set(commands) - {"demo", "serve", "completion"}
     assert has["--index"] == asking | {"predict", "trace", "rules", "report", "serve"}

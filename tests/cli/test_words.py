@@ -54,7 +54,7 @@ NEVER_THERE = {
     *("temperature", "fill", "pad", "top", "low", "high", "every", "parts", "tau", "height"),
     # of values that the command line makes itself, always right
     *("region", "cost", "target", "where", "label", "eps", "start", "step", "confidence", "samples", "share"),
-    *("coding", "cuts", "other", "index", "data", "plus"),
+    *("coding", "cuts", "other", "index", "data", "plus", "how"),
 }
 """Words with = in messages that say nothing of an argument, or that no command line leads to."""
 

@@ -12,7 +12,7 @@ from sugenet.nn import DenseLayer, Encoder, Head, Network, integer
 from sugenet.problem.clock import Clock
 from sugenet.problem.problem import Problem
 from sugenet.reason import L0, L1, L2, Counterfactual, Hamming, Linf, NoCounterfactual, Prices
-from sugenet.reason.counterfactuals.searching import CounterfactualSearch, hunted
+from sugenet.reason.counterfactuals.searching import CounterfactualSearch, answer_of
 from sugenet.reason.questions import WhatIf
 from tests.engines.test_sets import folded, wide
 from tests.problem.clocks import interrupting, ringing
@@ -68,7 +68,7 @@ def test_more_time_is_never_worse(number, clock):
     for cost in [*COSTS, prices]:
         before = inf, Fraction(-1)
         for looks in LOOKS:
-            answer = hunted(searcher(network, x, cost, clock(looks)))
+            answer = answer_of(searcher(network, x, cost, clock(looks)))
             now = known(answer)
             assert now[0] <= before[0]
             assert now[1] >= before[1]
@@ -84,7 +84,7 @@ def test_what_one_cost_finds_all_find(number):
     network, x = CASES[number]
     found = []
     for looks in LOOKS[:9:2]:
-        answers = [hunted(searcher(network, x, cost, ringing(looks))) for cost in COSTS]
+        answers = [answer_of(searcher(network, x, cost, ringing(looks))) for cost in COSTS]
         found.append({isinstance(answer, Counterfactual) for answer in answers})
         assert len(found[-1]) == 1
     assert found[0] == {False}
@@ -95,7 +95,7 @@ def test_limits_and_regions_hold_for_what_was_found_without_them(seed):
     network, x = pixels(seed)
     for cost in COSTS:
         for limit in (1, 2, 6, 40):
-            answer = hunted(searcher(network, x, cost, ringing(40), max_cost=limit, region=Linf(2)))
+            answer = answer_of(searcher(network, x, cost, ringing(40), max_cost=limit, region=Linf(2)))
             if isinstance(answer, Counterfactual):
                 assert answer.cost <= limit ** (2 if cost is L2 else 1)
                 assert all(abs(a - b) <= 2 for a, b in zip(x, answer.changed, strict=True))
@@ -141,7 +141,7 @@ def test_costs_that_are_too_finely_divided_hide_nothing():
     """Prices whose sum leaves 60 bits cannot be searched as weights."""
     network, x = pixels(1)
     cost = Prices({f: 10**20 + f for f in range(len(x))}, per_unit=True)
-    assert isinstance(hunted(searcher(network, x, cost, ringing(64))), Counterfactual)
+    assert isinstance(answer_of(searcher(network, x, cost, ringing(64))), Counterfactual)
 
 
 def test_listed_changes_are_in_one_order():

@@ -325,7 +325,7 @@ def test_an_answer_at_a_prompt_says_what_it_prints(digits, table):
 def test_what_is_cut_is_counted():
     coding = sg.nn.Steps((0.5,))
     assert repr(coding) == "Steps(cuts=(0.5,), low=-inf, high=inf, whole=False, bipolar=False)"
-    said = f"Encoder(codings=({coding!r},), names=('a',), shape=None, seen=None)"
+    said = f"Encoder(codings=({coding!r},), names=('a',), shape=None, seen=None, columns=None)"
     assert repr(sg.nn.Encoder([coding], ["a"])) == said
     assert re.search(r"names=\('x1', 'x2', .*, \.\.\. \d+ more\)", repr(sg.nn.Encoder.of_bits(784)))
     assert "weights=<array of 1024 x 784, int" in repr(large_network().layers[0])

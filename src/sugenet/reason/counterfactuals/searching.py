@@ -44,6 +44,7 @@ __all__ = [
     "ByLevels",
     "ByRadius",
     "CounterfactualSearch",
+    "answer_of",
     "is_minimum_up_to_rounding",
     "nearest",
     "whatif",
@@ -608,12 +609,12 @@ def nearest(
     notify: Callable[[str], None] | None = None,
 ) -> Answer:
     """Answer a question about one sample, as `whatif` does."""
-    return _hunted(
+    return answer_of(
         CounterfactualSearch(network, question, engine, Clock(time_limit, threads, seed, notify)), n
     )
 
 
-def _hunted(searcher: CounterfactualSearch, n: int | Literal["all"]) -> Answer:
+def answer_of(searcher: CounterfactualSearch, n: int | Literal["all"] = 1) -> Answer:
     """Return the result of the search.
 
     The time limit only ends the work and does not change it. Results up to then are kept, so more time never

@@ -50,7 +50,10 @@ function partOf(text, how) {
   return String(parts[how]);
 }
 
-function categoryOf(text, names) {
+function categoryOf(text, names, categories) {
+  const number = names.includes(text) ? null : readNumber(text);
+  const equal = number === null ? -1 : categories.findIndex((one) => one !== null && typeof one !== "string" && Number(one) === number);
+  if (equal >= 0) return names[equal];
   const isTruth = ["true", "false"].includes(text.toLowerCase());
   const spellings = isTruth ? ["True", "False", "true", "false", "TRUE", "FALSE"].filter((one) => one.toLowerCase() === text.toLowerCase()) : [];
   return [text, ...spellings].find((one) => names.includes(one)) ?? text;
@@ -71,7 +74,7 @@ export function textOf({ how, fill, cuts }, cells, coding) {
     if (fill === null && !categories.includes(null)) throw new Error("is missing");
     return fill === null || names.length ? names[categories.indexOf(fill)] : String(fill);
   }
-  text = categoryOf(text, names);
+  text = categoryOf(text, names, categories);
   if (how === "ranges" && !names.includes(text)) {
     const number = readNumber(text);
     if (number === null) throw new Error("is neither a number nor one of the ranges");
