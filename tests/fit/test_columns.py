@@ -562,3 +562,33 @@ def test_gaps_of_an_arrow_dictionary_are_gaps():
     assert encoder.encode(table)[:3, :3].tolist() == np.eye(3, dtype=bool).tolist()
     with pytest.raises(EncodingError, match=r"in 54 rows: 'c' \(18\)"):
         learn_encoder(table)
+
+
+@pytest.mark.parametrize("missing", ["refuse", "impute", "category"])
+def test_a_one_hot_group_that_is_empty_in_some_rows_is_still_one(missing):
+    pd = pytest.importorskip("pandas")
+    colours = np.arange(60) % 3
+    frame = pd.DataFrame({f"k_{name}": (colours == i).astype(float) for i, name in enumerate("abc")})
+    frame.iloc[3] = np.nan
+    found = understand(frame.assign(size=np.arange(60) / 7), missing=missing)
+    assert next((one.name, one.kind, one.gaps) for one in found.columns) == ("k", "one-hot", 1)
+    with pytest.raises(EncodingError, match=r"'k' \(1\)"):
+        found.check()
+    frame.iloc[4, 0] = np.nan  # not empty as a whole
+    assert {one.kind for one in understand(frame, missing=missing).columns} == {"whole"}
+
+
+@pytest.mark.parametrize("first", [2**53 - 60, 2**53 - 59, 2**53, 2**63, 2**64, 10**30])
+def test_integers_that_floats_round_are_no_numbers(first, tmp_path):
+    pd = pytest.importorskip("pandas")
+    values = [first + index for index in range(60)]
+    doors = [pd.DataFrame({"n": values, "y": ["a", "b"] * 30})]
+    doors[0].to_csv(tmp_path / "t.csv", index=False)
+    for door in (*doors, tmp_path / "t.csv"):
+        (one,) = understand(door, target="y").columns
+        assert one.kind == ("whole" if values[-1] < 2**53 else "identifier")
+        (one,) = understand(door, target="y", types={"n": "category"}).columns
+        assert (one.kind, one.why.split(":")[0]) == ("category", "as given")
+        if values[-1] >= 2**53:
+            with pytest.raises(EncodingError, match="does not fit"):
+                understand(door, target="y", types={"n": "number"})

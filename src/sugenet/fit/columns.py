@@ -154,6 +154,13 @@ class ColumnTypes(Sentences):
                 f"{each} {'is' if len(refused) == 1 else 'are'} not used. Leave "
                 f"{'it' if len(refused) == 1 else 'them'} out: types={{{ignored}}}; or give another type."
             )
+        empty = [one for one in gaps if one.kind == "one-hot"]
+        if empty and self.missing != "refuse":
+            each = ", ".join(f"{quoted(one.name)} ({one.gaps:,})" for one in empty)
+            problems.append(
+                f"There are rows without a value in all columns of a one-hot group: {each}. Give the group a "
+                "column of its own for them, or remove these rows."
+            )
         if gaps and self.missing == "refuse":
             counts = {one.name: one.gaps for one in gaps}
             problems.append(
@@ -226,10 +233,19 @@ class RawColumn:
 
     @cached_property
     def numbers(self) -> npt.NDArray[np.float64] | None:
-        """Values as floats; None if one is not a number."""
-        if self.present.dtype.kind in "biuf" or self._holds(_NUMBERS):
+        """Values as floats; None if one is not a number, or an integer that floats do not hold."""
+        if not self.has_large and (self.present.dtype.kind in "biuf" or self._holds(_NUMBERS)):
             return self.present.astype(np.float64)
         return None
+
+    @cached_property
+    def has_large(self) -> bool:
+        """Whether there are integers of 2^53 or more, which floats round."""
+        if self.present.dtype.kind in "iu":
+            return bool(((self.present >= 1 << 53) | (self.present <= -(1 << 53))).any())
+        return self.present.dtype == object and any(
+            isinstance(value, int | np.integer) and abs(int(value)) >= 1 << 53 for value in self.present
+        )
 
     @cached_property
     def is_whole(self) -> bool:
@@ -243,8 +259,8 @@ class RawColumn:
 
     @cached_property
     def is_switch(self) -> bool:
-        """Whether the values are 0 and 1, or False and True, without gaps."""
-        return not self.gaps.any() and self.is_whole and set(self.different) == {0, 1}
+        """Whether the values are 0 and 1, or False and True."""
+        return self.is_whole and set(self.different) == {0, 1}
 
     @cached_property
     def different(self) -> list[Any]:
@@ -370,7 +386,9 @@ def understood(
     for column in columns:
         if column.name in first:
             why = f"one of {len(first[column.name])} columns is 1 in every row"
-            kinds.append(ColumnType(first[column.name], "one-hot", why, 0, plain(column.values[0])))
+            gaps = int(column.gaps.sum())
+            why += f", except {gaps:,} without a value" if gaps else ""
+            kinds.append(ColumnType(first[column.name], "one-hot", why, gaps, _example(column)))
         elif column.name not in inside:
             kinds.append(
                 _declared(column, declared[column.name], missing)
@@ -418,13 +436,16 @@ def _found(column: RawColumn, missing: str) -> ColumnType:
         return _typed(column, kind, _span(column), missing)
     if column.moments is not None:
         return _dated(column, missing)
+    what = "integers beyond 2^53" if column.has_large else "texts"
     if n > _FEW and n >= _MOSTLY * rows:
         length = sum(len(str(value)) for value in different) / n
-        why = f"{n:,} different texts in {rows:,} rows"
-        return _typed(column, "text" if length > _LONG else "identifier", why, missing)
+        why = f"{n:,} different {what} in {rows:,} rows"
+        return _typed(
+            column, "text" if length > _LONG and not column.has_large else "identifier", why, missing
+        )
     if n > _MANY:
-        return _typed(column, "text", f"{n:,} different texts, more than {_MANY}", missing)
-    return _typed(column, "category", _listed(n, "texts", different), missing)
+        return _typed(column, "text", f"{n:,} different {what}, more than {_MANY}", missing)
+    return _typed(column, "category", _listed(n, what, different), missing)
 
 
 def _identifies(column: RawColumn) -> str | None:
@@ -538,20 +559,25 @@ def _shown(value: Any) -> str:
 
 
 def _groups(columns: list[RawColumn]) -> list[tuple[str, ...]]:
-    """Return groups of columns of 0 and 1 of which exactly one is 1 in every row.
+    """Return groups of columns of 0 and 1 of which exactly one is 1 in every row, or all are gaps.
 
     Columns whose names share a beginning are tried first, then the others in their order. Groups without a
     shared beginning require 20 rows, since two columns are opposite by chance in fewer.
     """
     if len(columns) < 2:
         return []
-    on = np.stack([column.values.astype(np.float32) for column in columns])
+    on = np.zeros((len(columns), len(columns[0].values)), np.float32)
+    for row, column in zip(on, columns, strict=True):
+        row[~column.gaps] = column.numbers
+    gaps = np.stack([column.gaps for column in columns])
     both, rows = on @ on.T, on.shape[1]
     counts, names = both.diagonal(), [column.name for column in columns]
 
     def is_group(members: list[int]) -> bool:
         inside = both[np.ix_(members, members)]
-        return len(members) > 1 and inside.sum() == counts[members].sum() == rows
+        alike = bool((gaps[members] == gaps[members[:1]]).all())
+        known = rows - gaps[members[0]].sum() if members else 0
+        return len(members) > 1 and alike and inside.sum() == counts[members].sum() == known
 
     by_beginning: dict[str, list[int]] = {}
     for index, name in enumerate(names):

@@ -47,7 +47,7 @@ __all__ = [
     "understand",
 ]
 
-_WHOLE = re.compile(r"[+-]?[0-9]{1,15}")
+_WHOLE = re.compile(r"[+-]?[0-9]{1,4000}")
 _NUMBER = re.compile(rf"(?!.*/){NUMBER}")
 """Fractions are read as names, like dates."""
 _WITH_COMMAS = re.compile(r"[+-]?\d[\d,.]*,[\d,.]*\d([eE][+-]?\d+)?")
@@ -186,7 +186,8 @@ def read_columns(
             raise EncodingError(f"{called(file)}: the column {weights!r} is zero in every row.")
     used = [index for index, name in enumerate(header) if name not in skip and name not in special]
     refuse_unnamed(file, header, used)
-    refuse_missing(file, header, rows, [header.index(name) for name in special])
+    hint = "Classes and weights are needed in every line: fill them in, or remove the lines"
+    refuse_missing(file, header, rows, [header.index(name) for name in special], hint)
     columns = []
     for index in used:
         values = np.empty(len(rows), dtype=object)
@@ -391,15 +392,22 @@ def refuse_unnamed(file: Path, header: list[str], indices: list[int]) -> None:
         )
 
 
-def refuse_missing(file: Path, header: list[str], rows: CellRows, indices: list[int]) -> None:
+def refuse_missing(
+    file: Path,
+    header: list[str],
+    rows: CellRows,
+    indices: list[int],
+    hint: str = "Fill it in, remove the line, or leave the column out with ignore=",
+) -> None:
     """Raise `EncodingError` with the position of a missing value in one of these columns."""
     for line, cells in rows:
         for index in indices:
             if is_gap(cells[index]):
+                n_more = sum(is_gap(other[index]) for _, other in rows) - 1
                 raise EncodingError(
                     f"{called(file)}, line {line}, column {header[index]!r}: the value is missing "
-                    f"({cells[index]!r}). Fill it in, remove the line, or leave the column out with ignore=: "
-                    "nothing is guessed."
+                    f"({cells[index]!r}){f', and in {n_more:,} further lines' if n_more else ''}. "
+                    f"{hint}: nothing is guessed."
                 )
 
 
