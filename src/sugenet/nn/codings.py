@@ -54,7 +54,18 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Move:
-    """The nearest raw value of another state, and its distance from the present value."""
+    """The nearest raw value of another state, and its distance from the present value.
+
+    Examples
+    --------
+    >>> threshold(18.0, low=0.0, whole=True).move(21, 0)
+    Move(value=17, distance=Fraction(4, 1))
+
+    See Also
+    --------
+    Steps : numbers, whose changes have a size.
+    OneHot : categories, whose changes have distance 1.
+    """
 
     value: Any
     distance: Fraction
@@ -66,12 +77,31 @@ class Span:
     """Limit of a feature in addition to its coding: from `low` to `high`, both included (None: no bound), or
     one of several values, in their order.
 
+    Parameters
+    ----------
+    low : number, default: None
+        Smallest value allowed. None: no bound.
+    high : number, default: None
+        Largest value allowed. None: no bound.
+    values : iterable, default: None
+        The only values allowed, at least one. None: limited by the bounds alone.
+
+    Raises
+    ------
+    EncodingError
+        If both bounds and values are given, if the values are empty, or if `low` is above `high`.
+
     Examples
     --------
     >>> Span(0, 2.5).holds(2.5), Span(values=("red", "blue")).holds("green")
     (True, False)
     >>> Span(0, 3).both(Span(values=(1, 5)))
     Span(low=None, high=None, values=(1,))
+
+    See Also
+    --------
+    Domain : limits of several features, with laws.
+    Steps : coding of a number, with its own range.
     """
 
     low: Any = None
@@ -111,16 +141,23 @@ class Steps(ShortRepr):
 
     Parameters
     ----------
-    cuts
+    cuts : sequence of float
         Rising numbers.
-    low, high
-        Range of the raw values that can occur (default: infinite).
-    whole
+    low : float, default: -inf
+        Smallest raw value that can occur.
+    high : float, default: inf
+        Largest raw value that can occur.
+    whole : bool, default: False
         Whether raw values are integers.
-    bipolar
+    bipolar : bool, default: False
         Whether -1 is accepted for 0, as in bipolar bits.
-    silent
+    silent : tuple of int, default: ()
         Indices of cuts that the network does not read. Their bits do not count as flipped.
+
+    Raises
+    ------
+    EncodingError
+        If a cut or a bound is not a float64, if the cuts do not rise, or if no value is in the range.
 
     Examples
     --------
@@ -131,6 +168,12 @@ class Steps(ShortRepr):
     (Move(value=17, distance=Fraction(3, 1)), Move(value=65, distance=Fraction(45, 1)))
     >>> age.words("age", 0, True), age.words("age", 1, False)
     ('age >= 18', 'age < 65')
+
+    See Also
+    --------
+    thermometer : the same coding from cuts and a range.
+    integer : one cut per integer.
+    OneHot : coding of categories.
     """
 
     cuts: tuple[float, ...]
@@ -419,15 +462,35 @@ class Real(Steps):
 
     Parameters
     ----------
-    cuts, whole, bipolar, silent
-        As in `Steps`, but empty, False, False and empty.
-    low, high
-        Range of the raw values that can occur (default: infinite).
+    cuts : tuple, default: ()
+        Must be empty.
+    low : float, default: -inf
+        Smallest raw value that can occur.
+    high : float, default: inf
+        Largest raw value that can occur.
+    whole : bool, default: False
+        Must be False.
+    bipolar : bool, default: False
+        Must be False.
+    silent : tuple, default: ()
+        Must be empty.
+
+    Raises
+    ------
+    EncodingError
+        If a parameter other than the range is set, or if no value is in the range.
+    QuestionError
+        If the states of the feature are read.
 
     Examples
     --------
     >>> Real(low=0.0).width, Real(low=0.0).read(np.array([0.5, 3.25]), "x").tolist()
     (0, [0.5, 3.25])
+
+    See Also
+    --------
+    RealLayer : first layer that reads real numbers.
+    Steps : a number compared with cuts.
     """
 
     cuts: tuple[float, ...] = ()
@@ -461,11 +524,26 @@ class Real(Steps):
 class OneHot(ShortRepr):
     """A category: bit c is on iff the value is ``categories[c]``; exactly one bit is on.
 
+    Parameters
+    ----------
+    categories : sequence
+        Different values, at least one: text, integers, finite floats, True, False or None.
+
+    Raises
+    ------
+    EncodingError
+        If there is no category, if two are equal or have the same text, or if certificates cannot hold one.
+
     Examples
     --------
     >>> colour = OneHot(("red", "green", "blue"))
     >>> colour.state("green"), colour.bits(1).tolist(), colour.describe("colour", 1), colour.move("red", 2)
     (1, [False, True, False], 'colour = green', Move(value='blue', distance=Fraction(1, 1)))
+
+    See Also
+    --------
+    Steps : coding of a number.
+    Encoder : codings of all features.
     """
 
     categories: tuple[Any, ...]
@@ -595,27 +673,166 @@ Coding: TypeAlias = Steps | OneHot
 
 
 def threshold(cut: float, low: float = -inf, high: float = inf, whole: bool = False) -> Steps:
-    """One bit: the value is at least `cut`."""
+    """Return a coding with one bit: whether the value is at least `cut`.
+
+    Parameters
+    ----------
+    cut : float
+        Smallest value for which the bit is on.
+    low : float, default: -inf
+        Smallest raw value that can occur.
+    high : float, default: inf
+        Largest raw value that can occur.
+    whole : bool, default: False
+        Whether raw values are integers.
+
+    Returns
+    -------
+    Steps
+        The coding, with one cut.
+
+    Raises
+    ------
+    EncodingError
+        If the cut or a bound is not a float64, or if no value is in the range.
+
+    Examples
+    --------
+    >>> adult = threshold(18, low=0)
+    >>> adult.state(17.5), adult.state(18), adult.describe("age", 1)
+    (0, 1, 'age >= 18')
+
+    See Also
+    --------
+    thermometer : several cuts.
+    bit : a feature that is a bit already.
+    """
     return Steps((cut,), low, high, whole)
 
 
 def thermometer(cuts: Sequence[float], low: float = -inf, high: float = inf, whole: bool = False) -> Steps:
-    """Return a coding with one bit per cut."""
+    """Return a coding with one bit per cut.
+
+    Parameters
+    ----------
+    cuts : sequence of float
+        Rising numbers. A bit is on if the value is at least its cut.
+    low : float, default: -inf
+        Smallest raw value that can occur.
+    high : float, default: inf
+        Largest raw value that can occur.
+    whole : bool, default: False
+        Whether raw values are integers.
+
+    Returns
+    -------
+    Steps
+        The coding, with these cuts.
+
+    Raises
+    ------
+    EncodingError
+        If a cut or a bound is not a float64, if the cuts do not rise, or if no value is in the range.
+
+    Examples
+    --------
+    >>> age = thermometer([18, 65], low=0, whole=True)
+    >>> age.state(40), age.bits(1).tolist(), age.describe("age", 1)
+    (1, [True, False], '18 <= age < 65')
+
+    See Also
+    --------
+    threshold : one cut.
+    integer : one cut per integer.
+    """
     return Steps(tuple(cuts), low, high, whole)
 
 
 def integer(low: int, high: int) -> Steps:
-    """Return a coding of integers: one bit per step from `low` to `high` (255 for a uint8 pixel)."""
+    """Return a coding of integers: one bit per step from `low` to `high` (255 for a uint8 pixel).
+
+    Parameters
+    ----------
+    low : int
+        Smallest value.
+    high : int
+        Largest value.
+
+    Returns
+    -------
+    Steps
+        The coding, with cuts from `low + 1` to `high`.
+
+    Raises
+    ------
+    EncodingError
+        If `low` is above `high`, or if a cut or a bound is not a float64.
+
+    Examples
+    --------
+    >>> integer(0, 3).cuts, integer(0, 3).bits(2).tolist(), integer(0, 255).width
+    ((1.0, 2.0, 3.0), [True, True, False], 255)
+
+    See Also
+    --------
+    thermometer : chosen cuts.
+    OneHot : categories, which have no order.
+    """
     return Steps(tuple(range(low + 1, high + 1)), low, high, whole=True)
 
 
 def bit() -> Steps:
-    """Return the coding of a feature that is a bit: -1 or 0 is off, +1 is on."""
+    """Return the coding of a feature that is a bit: -1 or 0 is off, +1 is on.
+
+    Returns
+    -------
+    Steps
+        The coding, with one cut.
+
+    Examples
+    --------
+    >>> [bit().state(value) for value in (-1, 0, 1)], bit().describe("smoker", 1)
+    ([0, 0, 1], 'smoker = +1')
+
+    See Also
+    --------
+    threshold : a number compared with one cut.
+    """
     return Steps((1.0,), 0.0, 1.0, whole=True, bipolar=True)
 
 
 def unused(low: float = -inf, high: float = inf, whole: bool = False) -> Steps:
-    """A feature that no bit looks at."""
+    """Return the coding of a feature that no bit reads.
+
+    Parameters
+    ----------
+    low : float, default: -inf
+        Smallest raw value that can occur.
+    high : float, default: inf
+        Largest raw value that can occur.
+    whole : bool, default: False
+        Whether raw values are integers.
+
+    Returns
+    -------
+    Steps
+        The coding, without cuts.
+
+    Raises
+    ------
+    EncodingError
+        If a bound is not a float64, or if no value is in the range.
+
+    Examples
+    --------
+    >>> unused(low=0).width, unused(low=0).describe("age", 0)
+    (0, 'age is anything')
+
+    See Also
+    --------
+    threshold : a feature that one bit reads.
+    Real : a number that the first layer reads unchanged.
+    """
     return Steps((), low, high, whole)
 
 

@@ -67,10 +67,24 @@ _NUMBER = re.compile(NUMBER)
 def is_gap(value: Any) -> bool:
     """Return whether a cell of a table has no value: None, NaN, NaT, `pandas.NA`, or a text of `GAPS`.
 
+    Parameters
+    ----------
+    value : object
+        A cell of a table.
+
+    Returns
+    -------
+    bool
+        True for a missing value.
+
     Examples
     --------
     >>> [is_gap(value) for value in (None, float("nan"), np.datetime64("NaT"), " n/a ", "", False, "no")]
     [True, True, True, True, True, False, False]
+
+    See Also
+    --------
+    Preparation : what a gap is replaced with.
     """
     if value is None or isinstance(value, str):
         return value is None or value.strip().lower() in _GAPS
@@ -83,10 +97,24 @@ def moment_of(value: Any) -> tuple[np.datetime64, bool] | None:
 
     None for values that are not dates.
 
+    Parameters
+    ----------
+    value : object
+        A cell of a table.
+
+    Returns
+    -------
+    tuple or None
+        The moment as `numpy.datetime64`, and True if a fraction of a second was cut off.
+
     Examples
     --------
     >>> moment_of("1969-12-31"), moment_of("2020-01-01 01:30:00.5+02:00"), moment_of("31.12.2020")
     ((np.datetime64('1969-12-31T00:00:00'), False), (np.datetime64('2019-12-31T23:30:00'), True), None)
+
+    See Also
+    --------
+    Preparation : features read from dates.
     """
     if isinstance(value, str):
         match = _MOMENT.fullmatch(value.strip())
@@ -115,10 +143,24 @@ def moment_of(value: Any) -> tuple[np.datetime64, bool] | None:
 def range_labels(cuts: Sequence[float]) -> tuple[str, ...]:
     """Return the names of the ranges between cuts. A cut belongs to the range above it.
 
+    Parameters
+    ----------
+    cuts : sequence of float
+        Rising numbers.
+
+    Returns
+    -------
+    tuple of str
+        One name per range, lowest first; one more than cuts.
+
     Examples
     --------
     >>> range_labels([20, 40.5]), range_labels([0]), range_labels([])
     (('below 20', '20 up to 40.5', '40.5 or more'), ('below 0', '0 or more'), ('any number',))
+
+    See Also
+    --------
+    Preparation : features read as ranges.
     """
     texts = [number_text(cut) for cut in cuts]
     if not texts:
@@ -133,15 +175,21 @@ class Preparation:
 
     Parameters
     ----------
-    columns
+    columns : sequence of str
         The raw columns: one; for ``"one-hot"`` one per category, in the order of the categories.
-    how
+    how : str, default: "value"
         ``"value"``, ``"one-hot"``, ``"days"``, ``"seconds"``, ``"year"``, ``"month"``, ``"weekday"`` or
-        ``"ranges"`` (default: ``"value"``).
-    fill
-        Value of the feature that replaces a gap (default: None, a gap is the category None or an error).
-    cuts
+        ``"ranges"``.
+    fill : str, int, float or bool, default: None
+        Value of the feature that replaces a gap. None: a gap is the category None or an error.
+    cuts : sequence of float, default: ()
         Rising numbers between the ranges, for ``"ranges"``.
+
+    Raises
+    ------
+    EncodingError
+        If `how` is unknown or does not fit the columns or the cuts, if the columns are not different names,
+        if the cuts are not finite and rising, or if certificates cannot hold `fill`.
 
     Examples
     --------
@@ -152,6 +200,11 @@ class Preparation:
     ('blue', 'red')
     >>> Preparation(("age",), fill=30).value(["NA"], Steps((18.0,), whole=True))
     30
+
+    See Also
+    --------
+    Columns : the preparations of all features.
+    range_labels : names of the ranges.
     """
 
     columns: tuple[str, ...]
@@ -343,10 +396,16 @@ class Columns(ShortRepr):
 
     Parameters
     ----------
-    names
+    names : sequence of str
         Raw columns of the table, in order. Samples with names may lack those that no feature reads.
-    features
+    features : sequence of Preparation
         One preparation per feature, in the order of the raw columns.
+
+    Raises
+    ------
+    EncodingError
+        If the names are not different, if one begins or ends with a blank, if a feature reads a column that
+        does not exist, or if the features are not in the order of their columns.
 
     Examples
     --------
@@ -357,6 +416,11 @@ class Columns(ShortRepr):
            ['x', 0.5]], dtype=object)
     >>> columns.rows([["x", 2.5]], ["a", "b"], codings), columns.rows([[1, 0, 2.5]], ["a", "b"], codings)
     (array([['x', 2.5]], dtype=object), array([['x', 2.5]], dtype=object))
+
+    See Also
+    --------
+    Preparation : how one feature is read.
+    Encoder : codings of all features.
     """
 
     names: tuple[str, ...]

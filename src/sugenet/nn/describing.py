@@ -29,7 +29,20 @@ _WIDE = 40
 
 @dataclass(frozen=True)
 class LayerSummary(ShortRepr):
-    """One row of the table. Unknown counts are None."""
+    """One row of the table that `summary` gives. Unknown counts are None.
+
+    Examples
+    --------
+    >>> from sugenet.nn import DenseLayer, Head
+    >>> layer = DenseLayer([[1, 1, 0], [-1, -1, 1]], tau=[1, 4])
+    >>> row = summary(Network.of_bits([layer], Head([[1, 1], [1, -1]]))).layers[0]
+    >>> row.name, row.outputs, row.one_bit, row.zeros, row.bytes
+    ('1 dense', 2, 5, 1, 8.75)
+
+    See Also
+    --------
+    Summary : all rows.
+    """
 
     name: str
     input_bits: int
@@ -62,7 +75,29 @@ class LayerSummary(ShortRepr):
 
 @dataclass(frozen=True)
 class Summary(Plottable):
-    """All layers of a network, printed as a table with totals."""
+    """All layers of a network, printed as a table with totals.
+
+    Examples
+    --------
+    >>> from sugenet.nn import DenseLayer, Head
+    >>> layer = DenseLayer([[1, 1, 0], [-1, -1, 1]], tau=[1, 4])
+    >>> print(summary(Network.of_bits([layer], Head([[1, 1], [1, -1]]))))
+    network 3-2-2 over 3 features, classes 0, 1
+    --------------------------------------------------------------------------
+    layer    bits  outputs  1-bit  zero  32-bit    kB  MACs  const  flip  ties
+    --------------------------------------------------------------------------
+    1 dense     1        2      5     1       2  0.01     5      1     -     -
+    head        1        2      4     0       2  0.01     4      -     -     -
+    --------------------------------------------------------------------------
+    parameters     14: 10 weights, 4 thresholds and biases
+    memory         0.02 kB packed, 0.06 kB as float32: 3.2 times smaller
+    multiply-adds  9 of one bit for one sample
+
+    See Also
+    --------
+    summary : makes the table.
+    LayerSummary : one row.
+    """
 
     title: str
     layers: tuple[LayerSummary, ...]

@@ -42,7 +42,21 @@ NEVER = 1 << 31
 
 @dataclass(frozen=True, order=True)
 class Condition(ShortRepr):
-    """A bound on the level of an input: at least or at most."""
+    """A bound on the level of an input: at least or at most.
+
+    Examples
+    --------
+    >>> neuron = QuantizedNeuron([+2, -1], tau=[2, 5], tops=[2, 3])
+    >>> [condition] = next(neuron.rules(1))
+    >>> print(condition)
+    input 1 >= 1
+    >>> condition.holds(0), condition.holds(2)
+    (False, True)
+
+    See Also
+    --------
+    QuantizedNeuron.rules : minimal sets of conditions.
+    """
 
     place: int
     """Index of the input, from 1."""
@@ -66,7 +80,20 @@ class Condition(ShortRepr):
 
 @dataclass(frozen=True)
 class Turn(ShortRepr):
-    """Smallest number of flips that turn a neuron, and the number of sets of that size that do."""
+    """Smallest number of flips that turn a neuron, and the number of sets of that size that do.
+
+    Examples
+    --------
+    >>> Neuron([+1, +1, -1], tau=2).turn([+1, +1, +1])
+    Turn(flips=1, sets=2)
+    >>> Neuron([+1, +1, -1], tau=0).turn([+1, +1, +1])
+    Turn(flips=None, sets=0)
+
+    See Also
+    --------
+    Neuron.turn : returns it.
+    Neuron.turning_sets : lists the sets.
+    """
 
     flips: int | None
     """None if nothing turns the neuron: it is constant."""
@@ -247,12 +274,19 @@ class QuantizedNeuron(ShortRepr):
 
     Parameters
     ----------
-    weights
+    weights : iterable of int
         One integer per input.
-    tau
+    tau : iterable of int
         Rising thresholds on the match count, one per step.
-    tops
+    tops : iterable of int
         Largest level of each input.
+
+    Raises
+    ------
+    NetworkError
+        If weights and tops differ in number, a top is negative, there are no steps, or steps decrease.
+    TypeError
+        If a number is not an integer.
 
     Examples
     --------
@@ -265,6 +299,12 @@ class QuantizedNeuron(ShortRepr):
     (2, ['input 1 >= 2', 'input 2 <= 2'])
     >>> print(neuron)
     level 1 at a match count of 2, 2 at 5, of 7
+
+    See Also
+    --------
+    Neuron : a neuron with one threshold over bits.
+    QuantizedLayer : many neurons with levels.
+    Network.neuron : a neuron of a network.
     """
 
     weights: tuple[int, ...]

@@ -26,7 +26,24 @@ __all__ = ["RawNeuron", "RawRule"]
 
 @dataclass(frozen=True)
 class RawRule(ShortRepr):
-    """Features and the states that each may be in; together they activate the neuron."""
+    """Features and the states that each may be in; together they activate the neuron.
+
+    Examples
+    --------
+    >>> from sugenet.nn import DenseLayer, Head, thermometer, threshold
+    >>> codings = [thermometer([4, 8, 12], low=0, high=16, whole=True), threshold(18.0, low=0.0)]
+    >>> encoder = Encoder(codings, ["p", "age"])
+    >>> net = Network(encoder, [DenseLayer([[-1, -1, -1, 1]], [3])], Head([[1], [-1]]))
+    >>> first, second = RawNeuron.of(net, 1).rules()
+    >>> second
+    RawRule(states=((0, (0, 1)), (1, (1,))))
+    >>> second.words(encoder)
+    ['p < 8', 'age >= 18']
+
+    See Also
+    --------
+    RawNeuron.rules : yields rules.
+    """
 
     states: tuple[tuple[int, tuple[int, ...]], ...]
 
@@ -47,6 +64,11 @@ class RawNeuron(ShortRepr):
     >>> neuron = RawNeuron.of(net, 1)
     >>> neuron.count(), [rule.words(encoder) for rule in neuron.rules()]
     (1, [['p < 8']])
+
+    See Also
+    --------
+    RawRule : a rule of the neuron.
+    Neuron : a neuron over bits.
     """
 
     encoder: Encoder

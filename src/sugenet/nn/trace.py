@@ -35,6 +35,18 @@ STEPS_LIMIT = 1 << 22  # literals of all steps of a network over levels; each st
 class LayerTrace(ShortRepr):
     """Match counts, thresholds and activity of one hidden layer; for a layer over real numbers, its exact
     sums and their thresholds.
+
+    Examples
+    --------
+    >>> from sugenet.nn import DenseLayer, Head, Network
+    >>> layer = DenseLayer([[1, 1, -1], [-1, 1, 1]], tau=[1, 2])
+    >>> seen = Network.of_bits([layer], Head([[1, 1], [1, -1]])).trace([1, -1, 1]).layers[0]
+    >>> seen.matches.tolist(), seen.slack.tolist(), seen.active.tolist()
+    ([1, 1], [0, -1], [True, False])
+
+    See Also
+    --------
+    Trace : all layers.
     """
 
     matches: Ints
@@ -63,6 +75,24 @@ class Trace(Plottable):
     """Trace of one sample through a network.
 
     Prints as a table; `prove` recomputes every neuron as a Sugeno integral.
+
+    Examples
+    --------
+    >>> from sugenet.nn import DenseLayer, Head, Network
+    >>> layer = DenseLayer([[1, 1, -1], [-1, 1, 1]], tau=[1, 2])
+    >>> trace = Network.of_bits([layer], Head([[1, 1], [1, -1]])).trace([1, -1, 1])
+    >>> print(trace)
+    layer 1: 1 of 2 neurons active, 2 within 3 matches of turning
+    class 0: 1 of 2 votes, score 0
+    class 1: 2 of 2 votes, score 2 <- predicted
+    >>> print(trace.prove())
+    layer 1: 2 Sugeno integrals by definition equal the activity
+    head: 2 scores equal 2n S_nu - n + b
+
+    See Also
+    --------
+    Network.trace : returns traces.
+    LayerTrace : one hidden layer.
     """
 
     network: Network

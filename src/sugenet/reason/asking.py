@@ -143,6 +143,18 @@ def settings_of(question: Asked, **values: Any) -> dict[str, Any]:
 
     Settings that are not given have the defaults of the function that answers the question.
 
+    Parameters
+    ----------
+    question : question
+        A question for `ask`.
+    values : Any
+        Settings by name, in place of their defaults.
+
+    Returns
+    -------
+    dict
+        Every setting of this kind of question, by name.
+
     Raises
     ------
     QuestionError
@@ -153,6 +165,10 @@ def settings_of(question: Asked, **values: Any) -> dict[str, Any]:
     >>> from sugenet import L1, WhatIf, each
     >>> settings_of(WhatIf(each, L1), n="all")
     {'n': 'all', 'engine': 'auto'}
+
+    See Also
+    --------
+    ask : takes these settings.
     """
     kind = type(question).__name__
     known = _SETTINGS.get("Robust" if isinstance(question, Question) else kind)
@@ -183,16 +199,36 @@ def ask(
 
     Parameters
     ----------
-    network
-        The network.
-    question
+    network : Network, classifier or pipeline
+        The network, a fitted `BNNClassifier`, or a fitted pipeline of scikit-learn that ends with one.
+    question : question
         `Robust`, `Why`, `WhatIf`, `Count`, `Predict`, or anything else that `verify` decides.
-    within
-        Ask only about inputs that can occur, as in `Network.within`.
-    time_limit, threads, seed, notify
-        As in `verify`.
-    settings
+    within : str, list of str or Domain, default: None
+        Ask only about inputs that can occur, as in `Network.within`. None: the domain of the network.
+    time_limit : float, default: None
+        Seconds after which the best answer so far is given. None: no limit.
+    threads : int, default: None
+        How many threads may work at once. None: one per core.
+    seed : int, default: 0
+        Seed of random choices. The answer is the same for the same seed, unless time runs out.
+    notify : callable, default: None
+        Called with a sentence about the progress.
+    settings : Any
         Settings of its kind (`settings_of`), as in the function that answers it.
+
+    Returns
+    -------
+    answer
+        As `verify`, `whatif`, `why` or `count` gives it, or `Predicted`.
+
+    Raises
+    ------
+    QuestionError
+        If the question does not make sense for this network, or does not have a setting.
+    EncodingError
+        If the sample has a value that its feature cannot have.
+    TooLargeError
+        If `Count` has a region whose costs are too finely divided to count.
 
     Examples
     --------
@@ -203,6 +239,11 @@ def ask(
     off becomes on with 1 feature changed, proved to be the least: x4 from -1 to 1
     >>> print(ask(net, Predict([+1, -1, +1, -1])))
     class off, score 1 (1 of 1 matches)
+
+    See Also
+    --------
+    settings_of : settings of a kind of question.
+    sweep : asks about each sample of a data set.
     """
     asked = settings_of(question, **settings)
     network = network_of(network).within(within)
@@ -224,6 +265,23 @@ def ask(
 def is_settled(answer: Found, **settings: Any) -> bool:
     """Return whether an answer is complete for these settings, so that more time could not improve it.
 
+    Parameters
+    ----------
+    answer : answer
+        Any answer of `ask`.
+    settings : Any
+        The settings with which it was asked, as in `settings_of`.
+
+    Returns
+    -------
+    bool
+        False if more time could improve it.
+
+    Raises
+    ------
+    QuestionError
+        If the question of the answer does not have a setting.
+
     Examples
     --------
     >>> from sugenet.nn import Head, Network
@@ -231,6 +289,11 @@ def is_settled(answer: Found, **settings: Any) -> bool:
     >>> net = Network.of_bits([], Head([[1, -1], [-1, 1]]))
     >>> is_settled(ask(net, Robust([1, -1], L0(0))))
     True
+
+    See Also
+    --------
+    ask : gives the answer.
+    settings_of : settings of a kind of question.
     """
     asked = settings_of(answer.question, **settings)
     match answer:
@@ -294,12 +357,17 @@ def answer_of(data: Mapping[str, Any], network: Network, other: Network | None =
 
     Parameters
     ----------
-    data
+    data : mapping
         JSON data of any answer.
-    network
+    network : Network
         The network of the answer.
-    other
+    other : Network, default: None
         The second network, if the question was `Agree`.
+
+    Returns
+    -------
+    answer
+        The answer, of the type that it had.
 
     Raises
     ------
@@ -313,6 +381,11 @@ def answer_of(data: Mapping[str, Any], network: Network, other: Network | None =
     >>> net = Network.of_bits([], Head([[1, -1], [-1, 1]]))
     >>> print(answer_of(verify(net, Robust([1, -1], L0(0))).data(), net))
     the class stays 0, with up to 0 features changed: proved by bounds through all layers
+
+    See Also
+    --------
+    check : verifies the certificate of an answer.
+    question_of : reads a question.
     """
     if not isinstance(data, Mapping):
         raise CertificateError("an answer is a JSON object, as its data() gives it.")

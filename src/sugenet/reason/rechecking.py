@@ -71,6 +71,19 @@ class AnswerCheck(Sentences):
 
     `status` is ``holds``, ``partly``, ``recomputed``, ``trusted`` or ``nothing``. `words` describes the
     checks. `uncovered` lists the fields without proof, and `claims` those of them that claim something.
+
+    Examples
+    --------
+    >>> from sugenet.nn import DenseLayer, Head, Network
+    >>> from sugenet.reason import L0, check_answer, verify
+    >>> net = Network.of_bits([DenseLayer([[1, 1, 1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> checked = check_answer(verify(net, [1, 1, -1], L0(1)))
+    >>> checked.status, checked.words
+    ('holds', 'the witness lies in the region and has class off')
+
+    See Also
+    --------
+    check_answer : gives it.
     """
 
     status: str
@@ -158,12 +171,17 @@ def check_answer(
 
     Parameters
     ----------
-    answer
+    answer : answer
         The answer, as it was given or as `answer_of` read it.
-    n
+    n : int or "all", default: None
         Requested number of counterfactuals, if known. With ``"all"``, all of minimum cost must be listed.
-    time_limit
+    time_limit : float or None, default: 60
         Seconds for each certificate, and for each new proof. None: no limit.
+
+    Returns
+    -------
+    AnswerCheck
+        Result of the check, and the fields that no proof covers.
 
     Raises
     ------
@@ -180,6 +198,11 @@ def check_answer(
     >>> found = check_answer(why(net, [1, 1, -1], n="all"))
     >>> found.status, found.uncovered
     ('holds', ('is_nearest', 'order', 'seconds'))
+
+    See Also
+    --------
+    check : checks the certificates only.
+    answer_of : reads an answer from JSON.
     """
     if isinstance(answer, Rulebook):
         message, _, names = answer.check(time_limit=time_limit).partition("; not covered by a certificate: ")

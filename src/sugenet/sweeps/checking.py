@@ -75,7 +75,21 @@ class SampleCheck:
 
 @dataclass(frozen=True)
 class CheckedResults(Sentences):
-    """The result of checking a results file, or a share of it."""
+    """The result of checking a results file, or a share of it.
+
+    Examples
+    --------
+    >>> from sugenet import Hamming, Robust, each, models, sweep
+    >>> X, y = models.samples("digits")
+    >>> found = sweep(models.digits(), X[:4], Robust(each, Hamming(2)), y=y[:4], jobs=1)
+    >>> checked = check_results(found, share=0.5, jobs=1)
+    >>> checked.holds, checked.counts, checked.failures
+    (True, {'holds': 2}, ())
+
+    See Also
+    --------
+    check_results : checks results.
+    """
 
     answered: int
     """Answers in the file."""
@@ -190,18 +204,36 @@ def check_results(
 
     Parameters
     ----------
-    results
+    results : Results
         The results.
-    share
+    share : number, default: 1
         Share of the answers to check, such as 0.1, rounded up to an integer number of them.
-    seed
+    seed : int, default: 0
         Random seed for choosing the answers.
-    jobs, backend, backend_options
-        The workers, as in `sweep`.
-    time_limit
+    jobs : int, default: None
+        How many tasks run at once. None: one per core.
+    backend : str, default: None
+        Backend of joblib, as in `sweep`.
+    backend_options : mapping, default: None
+        Options of the backend, as in `sweep`.
+    time_limit : float, default: 600.0
         Seconds per certificate; None: no limit.
-    notify
+    notify : callable, default: None
         Called with a sentence about the progress.
+
+    Returns
+    -------
+    CheckedResults
+        A status for each checked answer. Answers that do not hold are its `failures`, and raise no error.
+
+    Raises
+    ------
+    QuestionError
+        If the share is not a number above 0 and at most 1.
+    SweepError
+        If the backend cannot be used, or a worker ended.
+    FileError
+        If rows of the results file cannot be read.
 
     Examples
     --------
@@ -212,6 +244,12 @@ def check_results(
     checked 3 of 3 answers:
       3 hold
     not covered by a certificate: engine, seconds, sets, time_limit, version
+
+    See Also
+    --------
+    CheckedResults : what it returns.
+    Results.check : the same as a method.
+    check : checks one certificate.
     """
     from joblib import delayed
 

@@ -246,7 +246,22 @@ class CurvePoint:
 
 @dataclass(frozen=True)
 class AccuracyCurve(Plottable):
-    """Certified accuracy at several radii; made by `curve_of`."""
+    """Certified accuracy at several radii; made by `curve_of`.
+
+    Examples
+    --------
+    >>> from sugenet import Hamming, WhatIf, each, models, sweep
+    >>> X, y = models.samples("digits")
+    >>> found = sweep(models.digits(), X[:4], WhatIf(each, Hamming), y=y[:4], jobs=1)
+    >>> curve = curve_of([found], [1, 2])
+    >>> [(str(point.radius), str(point.accuracy)) for point in curve.points]
+    [('1', '75.00 %'), ('2', '50.00 %')]
+
+    See Also
+    --------
+    curve_of : computes a curve.
+    SweepTally : summary of one sweep.
+    """
 
     asked: str
     """The region in words, with R for the radius."""
@@ -350,15 +365,27 @@ def curve_of(results: Sequence[Results], radii: Iterable[Any] | None = None) -> 
 
     Parameters
     ----------
-    results
+    results : sequence of Results
         Several sweeps of `Robust` that differ only in the radius, or one of `WhatIf`.
-    radii
-        The radii, for one sweep of `WhatIf` (default: those at which something changes).
+    radii : iterable of numbers, default: None
+        The radii, for one sweep of `WhatIf`. None: those at which something changes.
+
+    Returns
+    -------
+    AccuracyCurve
+        Bounds on certified accuracy at each radius.
 
     Raises
     ------
     QuestionError
         If the sweeps are about different networks, samples or questions. The message names the difference.
+        Also if there are no results, a question has no radius, or a radius is negative.
+    CapacityError
+        If a radius is not a finite number.
+    FileError
+        If a results file is damaged, or two files give a sample different classes.
+    SoundnessError
+        If a sample is both proved and refuted at a radius.
 
     Examples
     --------
@@ -371,6 +398,12 @@ def curve_of(results: Sequence[Results], radii: Iterable[Any] | None = None) -> 
     0   75.00 %  75.00 %
     1   75.00 %  75.00 %          3         0        0      1     0
     2   50.00 %  50.00 %          2         0        1      1     0
+
+    See Also
+    --------
+    sweep : returns results.
+    AccuracyCurve : the curve.
+    Results.tally : summary of one sweep.
     """
     refuse(QuestionError, (not results, "a curve needs results. Give at least one file."))
     first, *others = results

@@ -133,6 +133,19 @@ class Row:
     `lower` are exact numbers as text, or None: the cost of a counterfactual and its lower bound, as in its
     certificate (under L2 they are squares). `seconds` is the time taken, `time_limit` the limit that applied,
     and `version` that of the program.
+
+    Examples
+    --------
+    >>> from sugenet import Hamming, Robust, each, models, sweep
+    >>> X, y = models.samples("digits")
+    >>> row = sweep(models.digits(), X[:1], Robust(each, Hamming(2)), y=y[:1], jobs=1).row(0)
+    >>> row.sample, row.index, row.truth, row.outcome, row.certified
+    (0, 9, 5, 'refuted', True)
+
+    See Also
+    --------
+    Results.rows : all rows of a sweep.
+    Results.answer : the answer itself.
     """
 
     sample: int

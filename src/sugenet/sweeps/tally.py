@@ -88,7 +88,27 @@ class TimeBin(NamedTuple):
 
 @dataclass(frozen=True)
 class SweepTally(Plottable):
-    """Summary of the rows of a sweep; made by `tally_of`, or by `Results.tally`."""
+    """Summary of the rows of a sweep; made by `Results.tally`.
+
+    Examples
+    --------
+    >>> from sugenet import Hamming, Robust, each, models, sweep
+    >>> X, y = models.samples("digits")
+    >>> tally = sweep(models.digits(), X[:4], Robust(each, Hamming(2)), y=y[:4], jobs=1).tally()
+    >>> print(tally.headline())
+    the class stays what it is, with up to 2 bits flipped
+      proved   2  50.00 %
+      refuted  2  50.00 %
+      samples  4    100 %
+    accuracy: 75.00 % (3 of 4 answers right)
+    certified accuracy: 50.00 %
+
+    See Also
+    --------
+    Results.tally : makes the summary.
+    Row : one row.
+    AccuracyCurve : certified accuracy over radii.
+    """
 
     kind: str
     """Kind of question: ``robust``, ``whatif``, ``why``, ``count`` or ``predict``."""

@@ -489,6 +489,37 @@ class Why(_Kept):
 class Suffices(_Kept):
     """Claim that some features, fixed at their values, suffice for the class of a sample; claimed by a
     reason.
+
+    Parameters
+    ----------
+    sample : array, list, mapping or each
+        One raw sample: values in the order of the features, or by name; or `each`.
+    region : region or str
+        `Hamming`, `L0`, `L1`, `L2`, `Linf`, `Free`, `Box` or `AnyInput`; or text such as ``"L0(1)"``.
+    target : str or int, default: None
+        Class that must not be reached, by name or index. None: any other class.
+    ties : {"lowest", "against"}, default: "lowest"
+        ``"lowest"``: a tie goes to the lowest class, as in `predict`. ``"against"``: a tie counts as a
+        change.
+    fixed : tuple of int, default: ()
+        The features that stay.
+
+    Raises
+    ------
+    QuestionError
+        If the question does not make sense for this network.
+
+    Examples
+    --------
+    >>> from sugenet.nn import DenseLayer, Head, Network
+    >>> net = Network.of_bits([DenseLayer([[1, 1, 1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> Suffices([1, 1, -1], "AnyInput", fixed=(0, 1)).describe(net)
+    'the class stays on, with any input, while x1, x2 must stay'
+
+    See Also
+    --------
+    why : finds features that suffice.
+    Reason : makes this claim.
     """
 
     kind: ClassVar[str] = "reason"
@@ -991,7 +1022,24 @@ class Count(OfSample, Limited):
 
 @dataclass(frozen=True, eq=False)
 class Rules(Asking):
-    """Ask for rules of a network, or of some of its classes; `rulebook` answers it."""
+    """Ask for rules of a network, or of some of its classes; `rulebook` answers it.
+
+    Parameters
+    ----------
+    classes : tuple of int
+        Indices of the classes, from 0.
+
+    Examples
+    --------
+    >>> from sugenet.nn import DenseLayer, Head, Network
+    >>> net = Network.of_bits([DenseLayer([[1, 1, 1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> Rules((0, 1)).describe(net)
+    'rules for off, on'
+
+    See Also
+    --------
+    rulebook : answers it.
+    """
 
     kind: ClassVar[str] = "rules"
     written: ClassVar[Mapping[str, Written]] = {

@@ -37,7 +37,40 @@ __all__ = ["problems_of", "query_about", "some_inside"]
 
 
 def problems_of(network: Network, question: Question) -> tuple[tuple[Problem, ...], Joint | None]:
-    """Return the problems of a question, and their joint network if there are two sides."""
+    """Return the problems of a question, and their joint network if there are two sides.
+
+    Parameters
+    ----------
+    network : Network
+        The network.
+    question : question
+        A question that `verify` decides.
+
+    Returns
+    -------
+    tuple
+        The problems, and a joint network for `Monotone`, `Fair` and `Agree`, otherwise None. The claim holds
+        if no problem has a violation.
+
+    Raises
+    ------
+    QuestionError
+        If the question does not make sense for this network.
+    EncodingError
+        If the sample has a value that its feature cannot have.
+
+    Examples
+    --------
+    >>> from sugenet.nn import DenseLayer, Head, Network
+    >>> net = Network.of_bits([DenseLayer([[1, 1, 1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> problems, joint = problems_of(net, Fair(["x1"]))
+    >>> len(problems), joint.network.classes
+    (1, ('left off', 'left on', 'right off', 'right on'))
+
+    See Also
+    --------
+    verify : decides the question.
+    """
     match question:
         case Robust():
             return (question.asked_in(network, question.near(network)),), None

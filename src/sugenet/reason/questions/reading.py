@@ -113,7 +113,21 @@ def reading_data(what: str, error: type[SugenetError] = CertificateError) -> Ite
 
 
 def question_of(data: Mapping[str, Any], network: Network, other: Network | None = None) -> Asked:
-    """Read a question from the JSON that its `data` wrote; `other`: the second network of `Agree`.
+    """Read a question from the JSON that its `data` wrote.
+
+    Parameters
+    ----------
+    data : mapping
+        JSON data of any question.
+    network : Network
+        The network of the question.
+    other : Network, default: None
+        The second network, if the question is `Agree`.
+
+    Returns
+    -------
+    question
+        The question, of the type that it had.
 
     Raises
     ------
@@ -127,6 +141,11 @@ def question_of(data: Mapping[str, Any], network: Network, other: Network | None
     >>> from sugenet.problem.regions import L0
     >>> question_of(Robust([1, -1], L0(1)).data(net), net).region
     L0(radius=1)
+
+    See Also
+    --------
+    answer_of : reads an answer.
+    ask : answers the question.
     """
     with reading_data("the question", QuestionError):
         kind = data["kind"]

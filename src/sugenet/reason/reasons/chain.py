@@ -65,7 +65,21 @@ class Link(ShortRepr):
 
 @dataclass(frozen=True, eq=False)
 class Chain(Plottable):
-    """Chain of reasons from a prediction down to raw features."""
+    """Chain of reasons from a prediction down to raw features.
+
+    Examples
+    --------
+    >>> from sugenet.nn import DenseLayer, Head, Network
+    >>> net = Network.of_bits([DenseLayer([[1, 1, 1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> chain = trace_reasons(net, [1, 1, -1])
+    >>> chain.label, chain.conditions()
+    ('on', ['x1 = +1', 'x2 = +1'])
+
+    See Also
+    --------
+    trace_reasons : gives it.
+    why : minimal sets of features, with certificates.
+    """
 
     network: Network
     sample: tuple[Any, ...]

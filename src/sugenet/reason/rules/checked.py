@@ -44,6 +44,20 @@ _NOT_COUNTED = "coverage not counted in the time"
 class RuleFigures(ShortRepr):
     """Number of inputs that a rule covers, and how many of them have its class; bounds if not all were
     counted.
+
+    Examples
+    --------
+    >>> from sugenet.nn import DenseLayer, Head, Network
+    >>> from sugenet.reason import coverage, parse_rule
+    >>> net = Network.of_bits([DenseLayer([[1, 1, 1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> figures = coverage(net, parse_rule(net, "x1 = 1 -> on"))
+    >>> figures.total, figures.covered, figures.right
+    (8, 4, 3)
+
+    See Also
+    --------
+    coverage : gives them.
+    check_rule : also decides the rule.
     """
 
     rule: NetworkRule
@@ -130,6 +144,37 @@ def coverage(
 ) -> RuleFigures:
     """Return coverage and precision of a rule, over the whole domain or a region around a sample.
 
+    Parameters
+    ----------
+    network : Network
+        The network of the rule.
+    rule : NetworkRule
+        The rule.
+    x : array, list or mapping, default: None
+        One raw sample, with a region around it.
+    region : region or str, default: None
+        Region around the sample.
+    time_limit : float, default: None
+        Seconds after which bounds are given. None: no limit.
+    threads : int, default: None
+        How many threads may work at once. None: one per core.
+    notify : callable, default: None
+        Called with a sentence about the progress.
+
+    Returns
+    -------
+    RuleFigures
+        Numbers of inputs, and the shares that follow from them.
+
+    Raises
+    ------
+    QuestionError
+        If the rule is about another network, or only one of sample and region is given.
+    EncodingError
+        If the sample has a value that its feature cannot have.
+    TooLargeError
+        If the costs of the region are too finely divided to count.
+
     Examples
     --------
     >>> from sugenet.nn import DenseLayer, Head, Network
@@ -138,6 +183,11 @@ def coverage(
     >>> figures = coverage(net, parse_rule(net, "x1 = 1 -> 1"))
     >>> figures.coverage, figures.precision
     (Fraction(1, 2), Fraction(3, 4))
+
+    See Also
+    --------
+    check_rule : also decides the rule.
+    count : number of inputs of each class.
     """
     if rule.network.fingerprint != network.fingerprint:
         raise QuestionError("the rule is about another network.")

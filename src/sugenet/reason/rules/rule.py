@@ -28,7 +28,30 @@ __all__ = ["NetworkRule", "limits_in", "parse_rule", "rule_of_anchor", "rules_of
 
 @dataclass(frozen=True, eq=False)
 class NetworkRule(Sentences):
-    """Rule: if the conditions hold, the class is `label`."""
+    """Rule: if the conditions hold, the class is `label`.
+
+    Parameters
+    ----------
+    network : Network
+        The network that the rule is about.
+    limits : tuple of pairs
+        Limited features and their limits.
+    index : int
+        The class.
+
+    Examples
+    --------
+    >>> from sugenet.nn import Encoder, Head, Network, OneHot, integer
+    >>> encoder = Encoder([integer(0, 9), OneHot(("left", "right"))], ["size", "side"])
+    >>> net = Network(encoder, [], Head([[1] * 11, [-1] * 11]), ["a", "b"])
+    >>> print(NetworkRule(net, ((0, (3, 5)), (1, frozenset(["left"]))), 0))
+    3 <= size <= 5 and side = left -> a
+
+    See Also
+    --------
+    parse_rule : reads a rule from text.
+    check_rule : decides it.
+    """
 
     network: Network
     limits: tuple[tuple[int, Any], ...]
@@ -55,6 +78,25 @@ class NetworkRule(Sentences):
 def parse_rule(network: Network, text: str) -> NetworkRule:
     """Read a rule.
 
+    Parameters
+    ----------
+    network : Network
+        The network that the rule is about.
+    text : str
+        Conditions joined by *and*, an arrow, and a class by name or index.
+
+    Returns
+    -------
+    NetworkRule
+        The rule, with closed bounds for each feature.
+
+    Raises
+    ------
+    RuleSyntaxError
+        If the text has no arrow, or its conditions cannot be read or exclude each other.
+    QuestionError
+        If the class does not exist.
+
     Examples
     --------
     >>> from sugenet.nn import Encoder, Head, Network, OneHot, integer
@@ -62,6 +104,12 @@ def parse_rule(network: Network, text: str) -> NetworkRule:
     >>> net = Network(encoder, [], Head([[1] * 11, [-1] * 11]), ["a", "b"])
     >>> print(parse_rule(net, "2 < size <= 5 and side != left -> a"))
     3 <= size <= 5 and side = right -> a
+
+    See Also
+    --------
+    check_rule : decides a rule, also from text.
+    rule_of_anchor : reads a rule from Anchors.
+    rules_of_tree : reads the rules of a decision tree.
     """
     body, label = _sides(network, text)
     return _rule(network, [] if body.strip() in ("", "any input") else [body], label)
@@ -76,6 +124,39 @@ def rule_of_anchor(network: Network, explanation: Mapping[str, Any]) -> NetworkR
     """Read an explanation by alibi's Anchors, as its `to_json` writes it.
 
     The conditions are in `anchor`, the class in `raw.prediction`.
+
+    Parameters
+    ----------
+    network : Network
+        The network that was explained.
+    explanation : mapping
+        JSON data of the explanation.
+
+    Returns
+    -------
+    NetworkRule
+        The rule that the explanation claims.
+
+    Raises
+    ------
+    RuleSyntaxError
+        If this is not an explanation by Anchors, or its conditions cannot be read.
+    QuestionError
+        If the class does not exist.
+
+    Examples
+    --------
+    >>> from sugenet.nn import Encoder, Head, Network, OneHot, integer
+    >>> encoder = Encoder([integer(0, 9), OneHot(("left", "right"))], ["size", "side"])
+    >>> net = Network(encoder, [], Head([[1] * 11, [-1] * 11]), ["a", "b"])
+    >>> explanation = {"data": {"anchor": ["size > 2.00", "side = left"], "raw": {"prediction": [0]}}}
+    >>> print(rule_of_anchor(net, explanation))
+    size >= 3 and side = left -> a
+
+    See Also
+    --------
+    check_rule : decides it.
+    parse_rule : reads a rule from text.
     """
     try:
         data = explanation["data"]
@@ -98,6 +179,37 @@ def rules_of_tree(network: Network, tree: Any) -> list[NetworkRule]:
 
     Its classes must be indices or names of the network's classes. scikit-learn itself rounds inputs to 32
     bits before it compares them. A tree that was fitted to a table with names is read by them.
+
+    Parameters
+    ----------
+    network : Network
+        The network to compare with the tree.
+    tree : DecisionTreeClassifier
+        The fitted tree, over numeric features.
+
+    Returns
+    -------
+    list of NetworkRule
+        One rule per leaf, from left to right.
+
+    Raises
+    ------
+    QuestionError
+        If the tree has no classes or other ones, reads other features, or compares a category.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from sugenet.nn import Encoder, Head, Network, integer
+    >>> net = Network(Encoder([integer(0, 9)], ["size"]), [], Head([[-1] * 9, [1] * 9]), ["low", "high"])
+    >>> tree = DecisionTreeClassifier().fit([[2], [3], [6], [7]], ["low", "low", "high", "high"])
+    >>> [str(rule) for rule in rules_of_tree(net, tree)]
+    ['size <= 4 -> low', 'size >= 5 -> high']
+
+    See Also
+    --------
+    check_rule : decides each rule of a tree.
+    rulebook : finds rules of the network.
     """
     inner = tree.tree_
     if not hasattr(tree, "classes_"):
