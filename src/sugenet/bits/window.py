@@ -26,12 +26,21 @@ class Window:
 
     Parameters
     ----------
-    shape
+    shape : sequence of int
         Channels, height and width of the input; height 1 for sequences.
-    kernel, stride, dilation
-        Height and width, or one number for both.
-    pads
+    kernel : int or (int, int)
+        Height and width of the window, or one number for both.
+    stride : int or (int, int), default: 1
+        Pixels from one position to the next, down and right.
+    dilation : int or (int, int), default: 1
+        Pixels from one tap to the next, down and right.
+    pads : int or (int, int, int, int), default: 0
         Pixels added at the top, left, bottom and right; or one number for all.
+
+    Raises
+    ------
+    NetworkError
+        If a number is missing or too small, or the window does not fit into the input.
 
     Examples
     --------
@@ -40,6 +49,11 @@ class Window:
     ((2, 2), [0, 1, 3, 4])
     >>> Window((1, 3, 3), kernel=3, pads=1).taps[0].tolist()  # -1 is padding
     [-1, -1, -1, -1, 0, 1, -1, 3, 4]
+
+    See Also
+    --------
+    ConvLayer : convolution over the positions.
+    PoolLayer : pooling over the positions.
     """
 
     shape: tuple[int, int, int]

@@ -168,17 +168,26 @@ class ConvLayer(_MapForm):
 
     Parameters
     ----------
-    weights
-        Integers of shape (out channels, in channels / groups, kernel height, kernel width).
-    tau
+    weights : array of int
+        Shape (out channels, in channels / groups, kernel height, kernel width).
+    tau : array of int
         Thresholds on the match count of the taps inside the input, of shape (out channels, height, width), or
         (out channels,) if they are the same at all positions.
-    window
+    window : Window
         Input shape and geometry.
-    groups
+    groups : int, default: 1
         Number of channel groups; the number of channels for a depthwise convolution.
-    top
-        Largest level of each input value, as in `LevelLayer`; None if the input is bits.
+    top : int, default: None
+        Largest level of each input value, as in `LevelLayer`. None: the input is bits.
+    flipped : array of bool, default: None
+        Output channels whose weights folding reversed, for `summary`. No effect on results.
+    ties : array of bool, default: None
+        Output channels that can have a sum of exactly zero, for `summary`. No effect on results.
+
+    Raises
+    ------
+    NetworkError
+        If a shape does not fit the window, a number is not an integer, or match counts could be too large.
 
     Examples
     --------
@@ -186,6 +195,11 @@ class ConvLayer(_MapForm):
     >>> x = np.array([[1, 1, 0, 1, 1, 0, 0, 1, 0]], bool)
     >>> layer.match_counts(x).tolist(), layer.activity(x).tolist()
     ([[4, 2, 3, 2]], [[True, False, True, False]])
+
+    See Also
+    --------
+    fold_conv : makes one from a kernel and batch norm.
+    QuantizedConv : convolution that gives levels.
     """
 
     fingerprint_name = "ConvLayer"
@@ -226,18 +240,24 @@ class QuantizedConv(_MapForm):
 
     Parameters
     ----------
-    weights
-        Integers of shape (out channels, in channels / groups, kernel height, kernel width).
-    steps
+    weights : array of int
+        Shape (out channels, in channels / groups, kernel height, kernel width).
+    steps : array of int
         One row per output channel: rising thresholds on the plain sum over all taps, padding included.
-    window
+    window : Window
         Input shape and geometry.
-    groups
+    groups : int, default: 1
         Number of channel groups; the number of channels for a depthwise convolution.
-    top
+    top : int
         Largest level of each input value.
-    pad
+    pad : int, default: 0
         Level of taps on padding.
+
+    Raises
+    ------
+    NetworkError
+        If a shape does not fit the window, steps do not rise, `pad` is not a level, or match counts could be
+        too large.
 
     Examples
     --------
@@ -245,6 +265,11 @@ class QuantizedConv(_MapForm):
     >>> x = np.array([[1, 2, 3, 1]])
     >>> layer.sums(x).tolist(), layer.activity(x).tolist()
     ([[7]], [[2]])
+
+    See Also
+    --------
+    ConvLayer : convolution that gives bits.
+    QuantizedLayer : the dense layer with steps.
     """
 
     fingerprint_name = "StairConv"
@@ -308,18 +333,30 @@ class PoolLayer(_MapForm):
 
     Parameters
     ----------
-    window
+    window : Window
         Input shape and geometry; padding never counts.
-    every
-        For each channel, whether all inputs must be active (default: False for all channels).
-    top
-        Largest level of each input value; None if the input is bits.
+    every : bool or array of bool, default: False
+        Whether all inputs must be active, for all channels or for each.
+    top : int, default: None
+        Largest level of each input value. None: the input is bits.
+
+    Raises
+    ------
+    NetworkError
+        If `top` is out of range, or a position of the window covers padding only.
+    ValueError
+        If `every` does not have one value per channel.
 
     Examples
     --------
     >>> pool = PoolLayer(Window((2, 2, 2), kernel=2, stride=2), every=[False, True])
     >>> pool.activity(np.array([[1, 0, 0, 0, 1, 0, 0, 0]], bool))
     array([[ True, False]])
+
+    See Also
+    --------
+    ConvLayer : convolution over the same windows.
+    Window : the geometry.
     """
 
     fingerprint_name = "PoolLayer"

@@ -39,20 +39,26 @@ class Encoder(ShortRepr):
 
     Parameters
     ----------
-    codings
+    codings : iterable of Coding
         One per feature.
-    names
-        Names of the features (default: ``x1``, ``x2``, ...).
-    shape
+    names : iterable, default: None
+        Names of the features. None: ``x1``, ``x2``, ...
+    shape : iterable of int, default: None
         Shape of one sample in the source, such as (height, width, channels). Its flat order is that of the
         features, and samples may also be given in this shape. It has no other effect, and encoders that
         differ only in it are equal.
-    seen
+    seen : iterable of Span, default: None
         Range of each feature in the training data, if known (`with_training_range`): a range, or a few
         values. It has no other effect either.
-    columns
+    columns : Columns, default: None
         How the features are read from the columns of a table, if samples may also be given as these.
         Encoders that differ only in it are equal, too.
+
+    Raises
+    ------
+    EncodingError
+        If names, shape, ranges or columns do not fit the codings, or a name repeats or begins or ends with a
+        blank.
 
     Examples
     --------
@@ -63,6 +69,12 @@ class Encoder(ShortRepr):
            [False,  True, False]])
     >>> encoder.words(0), encoder.words(2, on=False), encoder.group(1)
     ('radius >= 14.5', 'side != right', range(1, 3))
+
+    See Also
+    --------
+    threshold : codes a number as one bit.
+    OneHot : codes a category.
+    Network : reads what the encoder gives.
     """
 
     codings: tuple[Coding, ...]

@@ -96,14 +96,40 @@ def fold(
 
     Parameters
     ----------
-    weights
+    weights : array of int
         -1, 0 or +1, one row per neuron.
-    zero
-        Value of sign(0): +1, -1, or 0 as in `torch.sign`. 0 is accepted only if a sum of zero provably cannot
-        occur.
-    **norm
-        `bias`, `scale`, `gamma`, `beta`, `mean`, `var` and `eps`: one number for all neurons or one each.
+    zero : {1, -1, 0}, default: 1
+        Value of sign(0). 0, as in `torch.sign`, is accepted only if a sum of zero provably cannot occur.
+    bias : number or array, default: 0
+        Added to the scaled sum. This and all later parameters: one number for all neurons, or one each.
         Floats (also float32) are read as the exact numbers they are.
+    scale : number or array, default: 1
+        Factor of the sum.
+    gamma : number or array, default: 1
+        Factor of batch norm.
+    beta : number or array, default: 0
+        Offset of batch norm.
+    mean : number or array, default: 0
+        Running mean of batch norm.
+    var : number or array, default: 1
+        Running variance of batch norm.
+    eps : number or array, default: 0
+        Added to the variance.
+
+    Returns
+    -------
+    DenseLayer
+        The neurons, with marks for reversed weights (`flipped`) and possible sums of zero (`ties`).
+
+    Raises
+    ------
+    NetworkError
+        If shapes do not fit, a weight is not -1, 0 or +1, `zero` is unknown, or
+        ``var + eps`` is not positive.
+    TieError
+        If `zero` is 0 and a sum of zero can occur.
+    CapacityError
+        If a parameter is not a finite number.
 
     Examples
     --------
@@ -115,6 +141,12 @@ def fold(
     ...
     sugenet.errors.TieError: neuron 1: 1 matches of 2 give exactly zero, where sign is 0 and not -1 or +1.
     Declare zero=1 or zero=-1.
+
+    See Also
+    --------
+    fold_levels : the same for integer features.
+    fold_conv : the same for convolutions.
+    DenseLayer : the result.
     """
     norm = Norm(bias=bias, scale=scale, gamma=gamma, beta=beta, mean=mean, var=var, eps=eps)
     rows = integer_array(weights, 2, "weights")
@@ -142,14 +174,61 @@ def fold_levels(
     """Fold a first layer on integer features exactly, as `fold` does for bits (docs/theory.md 3.1).
 
     The level a_i = 0..tops[i] of feature i enters the sum as ``start + step * a_i``. For pixels divided by
-    255 and moved to [-1, 1], this is ``step=Fraction(2, 255)`` and ``start=-1``. The other parameters are
-    those of `fold`: `weights`, `zero`, and `bias`, `scale`, `gamma`, `beta`, `mean`, `var` and `eps`.
+    255 and moved to [-1, 1], this is ``step=Fraction(2, 255)`` and ``start=-1``.
+
+    Parameters
+    ----------
+    weights : array of int
+        -1, 0 or +1, one row per neuron.
+    tops : array of int
+        Largest level of each feature.
+    step : number, default: 1
+        Difference between consecutive levels in the sum.
+    start : number, default: 0
+        Value of level 0 in the sum.
+    zero : {1, -1, 0}, default: 1
+        Value of sign(0). 0, as in `torch.sign`, is accepted only if a sum of zero provably cannot occur.
+    bias : number or array, default: 0
+        Added to the scaled sum. This and all later parameters: one number for all neurons, or one each.
+        Floats (also float32) are read as the exact numbers they are.
+    scale : number or array, default: 1
+        Factor of the sum.
+    gamma : number or array, default: 1
+        Factor of batch norm.
+    beta : number or array, default: 0
+        Offset of batch norm.
+    mean : number or array, default: 0
+        Running mean of batch norm.
+    var : number or array, default: 1
+        Running variance of batch norm.
+    eps : number or array, default: 0
+        Added to the variance.
+
+    Returns
+    -------
+    LevelLayer
+        The neurons, with the marks that `fold` leaves.
+
+    Raises
+    ------
+    NetworkError
+        If shapes do not fit, a top is negative, a weight is not -1, 0 or +1, `zero` is unknown, or
+        ``var + eps`` is not positive.
+    TieError
+        If `zero` is 0 and a sum of zero can occur.
+    CapacityError
+        If a parameter is not a finite number.
 
     Examples
     --------
     >>> layer = fold_levels([[+1, -1]], tops=[255, 255], bias=-10)  # a_1 - a_2 >= 10
     >>> layer.tau.tolist(), layer.activity([[20, 10], [20, 11]]).ravel().tolist()
     ([265], [True, False])
+
+    See Also
+    --------
+    fold : the same for bits.
+    LevelLayer : the result.
     """
     norm = Norm(bias=bias, scale=scale, gamma=gamma, beta=beta, mean=mean, var=var, eps=eps)
     rows, highest = integer_array(weights, 2, "weights"), integer_array(tops, 1, "tops")
@@ -302,25 +381,63 @@ def fold_conv(
 
     Parameters
     ----------
-    weights
+    weights : array of int
         -1, 0 or +1, of shape (out channels, in channels / groups, kernel height, kernel width).
-    window, groups
-        Geometry.
-    fill
+    window : Window
+        Input shape and geometry.
+    groups : int, default: 1
+        Number of channel groups.
+    fill : number, default: 0
         Value of padding: 0, +1, -1 or any exact number.
-    top, step, start
-        For levels 0..top instead of bits: a level a enters the sum as ``start + step * a``,
-        as in `fold_levels`.
-    zero
-        Value of sign(0).
-    bias, scale, gamma, beta, mean, var, eps
-        As in `fold`: one number for all output channels or one per channel.
+    top : int, default: None
+        Largest level of each input value. None: the input is bits, which are -1 and +1 in the sum.
+    step : number, default: 1
+        Difference between consecutive levels in the sum, if `top` is given.
+    start : number, default: 0
+        Value of level 0 in the sum, if `top` is given.
+    zero : {1, -1, 0}, default: 1
+        Value of sign(0). 0, as in `torch.sign`, is accepted only if a sum of zero provably cannot occur.
+    bias : number or array, default: 0
+        Added to the scaled sum. This and all later parameters: one number for all channels, or one each.
+        Floats (also float32) are read as the exact numbers they are.
+    scale : number or array, default: 1
+        Factor of the sum.
+    gamma : number or array, default: 1
+        Factor of batch norm.
+    beta : number or array, default: 0
+        Offset of batch norm.
+    mean : number or array, default: 0
+        Running mean of batch norm.
+    var : number or array, default: 1
+        Running variance of batch norm.
+    eps : number or array, default: 0
+        Added to the variance.
+
+    Returns
+    -------
+    ConvLayer
+        The neurons, one per output channel and position, with the marks that `fold` leaves for each channel.
+
+    Raises
+    ------
+    NetworkError
+        If shapes, groups or `top` do not fit, a weight is not -1, 0 or +1, `zero` is unknown, or
+        ``var + eps`` is not positive.
+    TieError
+        If `zero` is 0 and a sum of zero can occur.
+    CapacityError
+        If a parameter is not a finite number.
 
     Examples
     --------
     >>> layer = fold_conv(np.ones((1, 1, 3, 3), int), Window((1, 3, 3), kernel=3, pads=1))  # sum >= 0
     >>> layer.tau.reshape(3, 3).tolist()  # at least half of the 4, 6 or 9 taps inside
     [[2, 3, 2], [3, 5, 3], [2, 3, 2]]
+
+    See Also
+    --------
+    fold : the same for dense layers.
+    ConvLayer : the result.
     """
     norm = Norm(bias=bias, scale=scale, gamma=gamma, beta=beta, mean=mean, var=var, eps=eps)
     unit, origin, padding = (

@@ -38,14 +38,23 @@ class Head(ByContents, ShortRepr):
 
     Parameters
     ----------
-    weights
-        Integers, one row per class: -1, 0 or +1 in a BNN.
-    bias, scale
-        Exact numbers, one per class or one for all; floats are read as the exact numbers they are.
-        Scales must not be negative.
-    tops
-        Largest level of each input, if the inputs are levels; None for bits. A level a of 0..t counts as
-        the bipolar value 2a - t, so the score is ``scale * sum(w * (2a - t)) + bias``.
+    weights : array of int
+        One row per class: -1, 0 or +1 in a BNN.
+    bias : number or sequence of numbers, default: 0
+        One number for all classes or one each. Floats are read as the exact numbers they are.
+    scale : number or sequence of numbers, default: 1
+        Factors of the sums, likewise; not negative.
+    tops : array of int, default: None
+        Largest level of each input. None: the inputs are bits. A level a of 0..t counts as the bipolar value
+        2a - t, so the score is ``scale * sum(w * (2a - t)) + bias``.
+
+    Raises
+    ------
+    NetworkError
+        If shapes do not fit, a weight is not an integer, a scale is negative, or match counts could reach
+        2^60.
+    CapacityError
+        If a bias or a scale is not a finite number.
 
     Examples
     --------
@@ -55,6 +64,11 @@ class Head(ByContents, ShortRepr):
     (array([[3, 1]]), [3.0, -0.5], array([0]))
     >>> head.possibility(m, temperature=1)[0].round(3).tolist()
     [1.0, 0.03]
+
+    See Also
+    --------
+    Network : encoder, layers and head together.
+    DenseLayer : a hidden layer.
     """
 
     weights: Ints

@@ -60,7 +60,27 @@ _FAR = 1 << 62
 class Layer(ByContents, ShortRepr, ABC):
     """Neurons over the same inputs, which are bits or levels; each gives a bit or a level.
 
-    An attribute that a kind of layer does not have is None, or a neutral value.
+    This is the common interface of all layers. An attribute that a kind of layer does not have is None, or a
+    neutral value.
+
+    Raises
+    ------
+    NetworkError
+        If samples do not fit the inputs, or a neuron does not exist.
+
+    Examples
+    --------
+    >>> layer = DenseLayer([[+1, +1, -1]], tau=[2])
+    >>> isinstance(layer, Layer), layer.kind, layer.inputs, layer.outputs
+    (True, 'dense', 3, 1)
+    >>> print(layer.neuron(1))
+    active iff at least 2 of 3 literals hold
+
+    See Also
+    --------
+    DenseLayer : neurons over bits.
+    ConvLayer : convolution.
+    RealLayer : first layer over real numbers.
     """
 
     kind: ClassVar[str]
@@ -326,12 +346,19 @@ class DenseLayer(_DenseForm):
 
     Parameters
     ----------
-    weights
+    weights : array of int
         One row per neuron, one column per input: -1, 0 or +1 in a BNN.
-    tau
+    tau : array of int
         One threshold per neuron.
-    flipped, ties
-        Optional marks that folding leaves for `summary`; they do not change what the layer computes.
+    flipped : array of bool, default: None
+        Neurons whose weights folding reversed, for `summary`. No effect on results.
+    ties : array of bool, default: None
+        Neurons that can have a sum of exactly zero, for `summary`. No effect on results.
+
+    Raises
+    ------
+    NetworkError
+        If shapes do not fit, a number is not an integer, or match counts could reach 2^31.
 
     Examples
     --------
@@ -340,6 +367,12 @@ class DenseLayer(_DenseForm):
     array([[1, 0]])
     >>> layer.activity([[True, True, True, False]])
     array([[ True, False]])
+
+    See Also
+    --------
+    fold : makes one from weights and batch norm.
+    LevelLayer : neurons over levels.
+    QuantizedLayer : neurons that give levels.
     """
 
     fingerprint_name = "DenseLayer"
@@ -368,10 +401,21 @@ class LevelLayer(_DenseForm):
 
     Parameters
     ----------
-    weights, tau, flipped, ties
-        As in `DenseLayer`.
-    tops
+    weights : array of int
+        One row per neuron, one column per feature.
+    tau : array of int
+        One threshold per neuron.
+    tops : array of int
         Largest level of each feature.
+    flipped : array of bool, default: None
+        Neurons whose weights folding reversed, for `summary`. No effect on results.
+    ties : array of bool, default: None
+        Neurons that can have a sum of exactly zero, for `summary`. No effect on results.
+
+    Raises
+    ------
+    NetworkError
+        If shapes do not fit, a number is not an integer, a top is negative, or match counts could reach 2^56.
 
     Examples
     --------
@@ -380,6 +424,12 @@ class LevelLayer(_DenseForm):
     (array([[325]]), array([[ True]]))
     >>> LevelLayer([[+1, -1]], [2], tops=[2, 1]).unrolled()
     DenseLayer(weights=array([[ 1,  1, -1]]), tau=array([2]), flipped=None, ties=None)
+
+    See Also
+    --------
+    fold_levels : makes one from weights and batch norm.
+    DenseLayer : neurons over bits.
+    RealLayer : neurons over real numbers.
     """
 
     fingerprint_name = "LevelLayer"
@@ -406,14 +456,20 @@ class QuantizedLayer(_DenseForm):
 
     Parameters
     ----------
-    weights
-        Integers, one row per neuron, one column per input.
-    tau
+    weights : array of int
+        One row per neuron, one column per input.
+    tau : array of int
         One row per neuron: rising thresholds on its match count, as in `LevelLayer`. A step at 0 or below is
         always reached, one beyond the largest match count never. Neurons with fewer steps than the others are
         padded with such steps.
-    tops
+    tops : array of int
         Largest level of each input: 1 for a bit.
+
+    Raises
+    ------
+    NetworkError
+        If shapes do not fit, a number is not an integer, steps do not rise, a top is negative, or match
+        counts could reach 2^31.
 
     Examples
     --------
@@ -424,6 +480,11 @@ class QuantizedLayer(_DenseForm):
            [0]]), 3)
     >>> QuantizedLayer.from_sums([[+1, -1]], [[-1, 1, 2]], tops=[3, 3]) == layer
     True
+
+    See Also
+    --------
+    QuantizedConv : the convolution with steps.
+    LevelLayer : neurons with one threshold.
     """
 
     fingerprint_name = "StairLayer"

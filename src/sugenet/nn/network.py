@@ -552,17 +552,44 @@ class Network(Plottable):
 def network_of(model: Any, X: Any = None) -> Network:
     """Return the network that a model predicts with.
 
-    The model is a `Network`, a fitted `BNNClassifier`, or a fitted pipeline or search of scikit-learn that
-    ends with one; the network of a pipeline reads its raw columns. All functions that ask about a network
-    accept such a model. `X` is as in `from_sklearn`.
+    All functions that ask about a network accept such a model.
+
+    Parameters
+    ----------
+    model : Network, classifier or pipeline
+        The network, a fitted `BNNClassifier`, or a fitted pipeline or search of scikit-learn that ends with
+        one.
+    X : data frame or array, default: None
+        Rows in raw columns, such as the training data, that tell the range of each feature. As in
+        `from_sklearn`.
+
+    Returns
+    -------
+    Network
+        The network itself, or that of the model. The network of a pipeline reads its raw columns.
+
+    Raises
+    ------
+    NetworkError
+        If the model is not a network and does not contain one.
+    EncodingError
+        If a step of the pipeline cannot be turned around, or `X` does not fit.
 
     Examples
     --------
+    >>> net = Network.of_bits([], Head([[1, 1], [-1, -1]]))
+    >>> network_of(net) is net
+    True
     >>> network_of("a model")
     Traceback (most recent call last):
     ...
     sugenet.errors.NetworkError: A str is not a network. Give a Network, a fitted BNNClassifier, or a fitted \
 pipeline of scikit-learn whose last step is one.
+
+    See Also
+    --------
+    from_sklearn : the same, for pipelines.
+    Network : the result.
     """
     if isinstance(model, Network):
         return model if X is None else model.with_training_range(X)

@@ -70,20 +70,33 @@ class RealLayer(Layer):
 
     Parameters
     ----------
-    weights
-        Integers below 2^56: one row per neuron, or with a window a kernel of shape (out channels, in channels
-        / groups, height, width).
-    theta
+    weights : array of int
+        One row per neuron, or with a window a kernel of shape (out channels, in channels / groups, height,
+        width). Sizes must be below 2^56.
+    theta : sequence of numbers or pairs
         One number per neuron, or a pair of bounds: active from the second on, inactive below the first.
         Between the two, only rounding in the source could decide; the neuron is active from the middle on.
-    window, groups
-        Geometry of a convolution, as in `ConvLayer`; taps on padding add nothing.
+    window : Window, default: None
+        Geometry of a convolution; taps on padding add nothing. None: the layer is dense.
+    groups : int, default: 1
+        Number of channel groups of a convolution.
+
+    Raises
+    ------
+    NetworkError
+        If shapes do not fit, a weight is not an integer or too large, or a theta is not a number or a pair
+        of rising bounds.
 
     Examples
     --------
     >>> layer = RealLayer([[1, -3]], theta=[Fraction(1, 10)])
     >>> layer.activity([[0.1, 0.0], [0.7, 0.2]]).tolist()  # the float 0.1 is a little above 1/10
     [[True], [False]]
+
+    See Also
+    --------
+    Encoder.of_reals : the encoder for such a layer.
+    LevelLayer : neurons over integer features.
     """
 
     fingerprint_name = "RealLayer"

@@ -33,6 +33,23 @@ def simplify(network: Network) -> Network:
     matters. Marks that folding left for `summary` are dropped. Convolutions and pooling are unrolled first.
     Staircases stay, unless levels are pooled; then they are cut into bits.
 
+    Parameters
+    ----------
+    network : Network
+        The network to simplify.
+
+    Returns
+    -------
+    Network
+        The smaller network, with the same classes, notes, source and domain.
+
+    Raises
+    ------
+    NetworkError
+        If the first layer reads real numbers.
+    TooLargeError
+        If unrolled convolutions are too large.
+
     Examples
     --------
     >>> from sugenet.nn import DenseLayer, Head, Network
@@ -41,6 +58,11 @@ def simplify(network: Network) -> Network:
     >>> net = simplify(Network.of_bits([layer], Head([[1, 1, 1, 1], [1, -1, 1, 1]])))
     >>> net.layers[0].weights.tolist(), net.head.weights.tolist(), [int(b) for b in net.head.bias]
     ([[1, 1]], [[1], [3]], [1, 1])
+
+    See Also
+    --------
+    summary : describes a network, layer by layer.
+    Agree : claim that two networks agree.
     """
     network = _unrolled(network)
     encoder, head, wires = network.encoder, network.head, _of_encoder(network)

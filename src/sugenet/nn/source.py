@@ -24,20 +24,32 @@ class Source(ShortRepr):
 
     Parameters
     ----------
-    start, step
+    start : number or sequence of numbers, default: 0
         A raw number x of the network is ``start + step * x`` in the source. One number for all features or
         one per feature.
-    outputs
+    step : number or sequence of numbers, default: 1
+        Likewise; not 0.
+    outputs : {"equal", "ordered", "other"}, default: "equal"
         ``equal``: the source's outputs are the scores. ``ordered``: any two of them compare as the scores do,
         as after a softmax. ``other``: neither, for example because part of the source was not read.
-    remark
+    remark : str, default: ""
         Reason why they are not equal.
+
+    Raises
+    ------
+    NetworkError
+        If `start` or `step` is not a finite number, they do not fit each other, a step is 0, or `outputs` is
+        unknown.
 
     Examples
     --------
     >>> pixels = Source(step=Fraction(1, 255))
     >>> pixels.inputs([0, 51])
     (Fraction(0, 1), Fraction(1, 5))
+
+    See Also
+    --------
+    Network : keeps it as `source`.
     """
 
     start: Fraction | tuple[Fraction, ...] = Fraction(0)
