@@ -1,6 +1,6 @@
 """Docstrings of all public names, those of `nn`, `reason` and `sweeps` too: summary, each parameter with its
-type and its default, Returns, Raises, an example, See Also. Names that lack something are listed; the list may
-only shrink.
+type and its default, Returns, Raises, an example, See Also. Names that lack something are listed; the list
+may only shrink.
 """
 
 import inspect
