@@ -163,7 +163,7 @@ def gap_or_range(rng, name):
     cells = rng.normal(size=ROWS).round(3)
 
     def in_range(label):
-        ends = re.fullmatch("(?:below (.+)|(.+) to (.+)|(.+) or more)", label).groups()
+        ends = re.fullmatch("(?:below (.+)|(.+) up to (.+)|(.+) or more)", label).groups()
         low, high = float(ends[1] or ends[3] or "-inf"), float(ends[0] or ends[2] or "inf")
         return any(low <= cell < high for cell in present(cells))
 

@@ -85,7 +85,7 @@ def from_sklearn(model: Any, X: Any = None) -> Network:
     >>> pipe = make_pipeline(StandardScaler(), BNNClassifier((2,), cuts=1, epochs=5, random_state=0))
     >>> net = from_sklearn(pipe.fit(X, X[:, 0] > 20))
     >>> net.encoder.words(0), net.predict_one([30.0]) == str(pipe.predict([[30.0]])[0])
-    ('x1 >= 19.5', True)
+    ('x1 >= 20', True)
 
     See Also
     --------
