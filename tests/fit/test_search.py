@@ -5,6 +5,8 @@ from sugenet.errors import EncodingError, SugenetError
 from sugenet.fit import Settings, train
 from sugenet.fit.search import CANDIDATES, search
 from sugenet.fit.trainer import _test_part
+from sugenet.io import load
+from tests.cli.runner import in_process
 
 
 class Clock:
@@ -141,3 +143,25 @@ def test_the_estimator_searches():
     for wrong in ({"cuts": 3}, {"coding": "cuts"}, {"hidden": (4,)}, {"epochs": 3}):
         with pytest.raises(SugenetError, match=f"so {next(iter(wrong))}= has no effect"):
             estimators.BNNClassifier(minutes=1, **wrong).fit(X, y)
+
+
+def test_a_search_reads_columns_as_it_is_told(tmp_path, capsys):
+
+    lines = [
+        "id,size,colour,y",
+        *(f"n{i},{'' if i % 7 == 3 else i},{'rg'[i % 2]},{i > 30}" for i in range(60)),
+    ]
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    file, model = tmp_path / "t.csv", tmp_path / "m.sugenet"
+    args = ["train", file, "--label-column", "y", "-o", model, "--minutes", "0.001", "--quiet"]
+    code, _, said = in_process(list(map(str, args)))
+    assert code == 2
+    assert "'id' (identifier" in said
+    assert "'size' (9)" in said
+    code, said, _ = in_process([*map(str, args), "--type", "id=ignore", "--missing", "impute"])
+    assert code == 0
+    assert "tried 1 candidate," in said
+    network = load(model)
+    assert network.encoder.names == ("size", "colour")
+    assert network.is_within_data
+    assert network.encoder.columns.features[0].fill == 29

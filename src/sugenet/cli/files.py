@@ -342,6 +342,7 @@ def _run_training(options: Namespace, screen: Screen) -> int:
         screen.tell(
             f"choosing sizes, cuts and settings, for at most {minutes:g} minutes; Ctrl-C ends it earlier"
         )
+    reading: dict[str, Any] = {"types": _types(options) or None, "missing": options.missing}
     trained = train(
         table.samples,
         table.y,
@@ -350,13 +351,9 @@ def _run_training(options: Namespace, screen: Screen) -> int:
         encoder=None
         if minutes is not None
         else learn_encoder(
-            table.samples,
-            coding=options.coding,
-            cuts=options.cut_at or options.cuts,
-            types=_types(options) or None,
-            missing=options.missing,
+            table.samples, coding=options.coding, cuts=options.cut_at or options.cuts, **reading
         ),
-        names=None if minutes is None else table.names,
+        **(reading if minutes is not None else {}),
         minutes=minutes,
         classes=table.classes,
         monotone=directions_in(options.monotone, "--monotone") or None,

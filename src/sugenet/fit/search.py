@@ -107,7 +107,8 @@ class SearchReport(Sentences):
     def __str__(self) -> str:
         ended = "" if self.complete else "; the time limit or Ctrl-C ended the search, so a rerun may differ"
         skipped = f"; {self.skipped} not tried" if self.skipped else ""
-        head = f"tried {len(self.trials)} candidates, scored by the mean of accuracy and balanced accuracy"
+        n = len(self.trials)
+        head = f"tried {n} candidate{'s' * (n > 1)}, scored by the mean of accuracy and balanced accuracy"
         first, *others = self.trials
         return "\n".join(
             [f"{head}{skipped}{ended}", f"  chosen {first}", *(f"         {one}" for one in others)]
