@@ -179,7 +179,7 @@ def impossible(trained: Trained, answer: Any, folder: Path) -> tuple[int, int]:
     try:
         again, _ = read_samples(path, network)
         same = network.classes[int(network.predict(again)[0])] == answer.label
-    except sg.SugenetError as error:
+    except sg.errors.SugenetError as error:
         print(f"    a counterfactual cannot be typed in: {error}")
         same = False
     return len(example), bad if same else len(example)

@@ -1257,9 +1257,8 @@ def _by_column(encoder: Encoder) -> Encoder:
             names.append(name)
             features.append(feature)
     read = dict.fromkeys(column for feature in features for column in feature.columns)
-    return Encoder(
-        codings, names, columns=Columns((*read, *(set(columns.names) - set(read))), tuple(features))
-    )
+    unread = (name for name in columns.names if name not in read)
+    return Encoder(codings, names, columns=Columns((*read, *unread), tuple(features)))
 
 
 def _named(names: tuple[str, ...]) -> npt.NDArray[Any]:
