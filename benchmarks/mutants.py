@@ -1,8 +1,10 @@
 """How many seeded faults do the tests find? `python -m benchmarks.mutants [--quick] [--only PACKAGE]`
 
-Each fault changes one expression of the source. The tests of its package run first, then all that `make test`
-runs; a fault is found when a test fails. `--nearest` leaves out the second step, `--root` takes another
-checkout, `--quick` tries a few faults with a single file of tests each.
+Each fault changes one expression of the source. A fault is found when a test fails with this fault alone.
+The nearest tests come first: those that name the changed module, then those of its package. The faults
+that are left are seeded together and all that `make test` runs is run once; then each of them is tried
+alone on the tests that failed. `--nearest` leaves out this last step, `--root` takes another checkout,
+`--quick` tries a few faults with a single file of tests each.
 """
 
 import argparse
@@ -13,7 +15,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
+from queue import SimpleQueue
 from time import perf_counter
 from typing import NamedTuple
 
@@ -49,14 +55,27 @@ def file_of(fault: Fault, source: Path) -> Path:
     return paths[0]
 
 
-def run(root: Path, *paths: str) -> str | None:
-    """Run tests until one fails; which, or None if all pass."""
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-m", "not slow", "-p", "no:cacheprovider"]
-    jobs = ["-n", "logical", "--dist", "worksteal"]
+@contextmanager
+def seeded(chosen: Iterable[Fault], root: Path) -> Iterator[None]:
+    """Change the source of a copy, and change it back at the end."""
+    before: dict[Path, str] = {}
+    try:
+        for fault in chosen:
+            path = file_of(fault, root / "src" / "sugenet")
+            before.setdefault(path, path.read_text())
+            path.write_text(path.read_text().replace(fault.old, fault.new))
+        yield
+    finally:
+        for path, text in before.items():
+            path.write_text(text)
+
+
+def run(root: Path, *options: str) -> list[str]:
+    """Run tests; the names of those that failed."""
     inherited = os.environ.get("PYTHONPATH")
     where = os.pathsep.join([str(root / "src"), *([inherited] if inherited else [])])
     done = subprocess.run(
-        [*command, *jobs, *paths],
+        [sys.executable, "-m", "pytest", "-q", "-m", "not slow", "-p", "no:cacheprovider", *options],
         cwd=root,
         env=os.environ | {"PYTHONPATH": where},
         capture_output=True,
@@ -64,24 +83,49 @@ def run(root: Path, *paths: str) -> str | None:
         check=False,
     )
     if done.returncode == 0:
-        return None
-    name = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
-    return name[1] if name else f"exit {done.returncode}"
+        return []
+    names = re.findall(r"^(?:FAILED|ERROR) (\S+(?:\[.*?\])?)(?: - .*)?$", done.stdout, re.MULTILINE)
+    return names or [f"exit {done.returncode}"]
 
 
-def seed(fault: Fault, root: Path, *, nearest: bool) -> tuple[str, str, float]:
-    """The fault tried: who found it, in which step, after how long."""
+def nearest(fault: Fault, root: Path, *, quick: bool) -> str | None:
+    """The first test near the fault that fails with it."""
     path = file_of(fault, root / "src" / "sugenet")
-    before, start = path.read_text(), perf_counter()
-    path.write_text(before.replace(fault.old, fault.new))
-    try:
-        first = fault.tests or f"tests/{fault.package}"
-        test, step = run(root, first), "nearest"
-        if test is None and not nearest:
-            test, step = run(root), "all"
-    finally:
-        path.write_text(before)
-    return (test or "not found"), (step if test else "none"), perf_counter() - start
+    folder = root / "tests" / fault.package
+    word = re.compile(rf"\b{path.parent.name if path.stem == '__init__' else path.stem}\b")
+    naming = [str(file) for file in sorted(folder.rglob("test_*.py")) if word.search(file.read_text())]
+    steps = [[fault.tests]] if fault.tests else []
+    steps += [] if quick and steps else [[str(path), *naming], [str(folder)]]
+    with seeded([fault], root):
+        for tests in steps:
+            failed = run(root, "-x", *tests)
+            if failed:
+                return failed[0]
+    return None
+
+
+def together(chosen: list[Fault], root: Path) -> dict[Fault, str]:
+    """Of faults that no test near them finds, those that others find, and the first test that does."""
+    with seeded(chosen, root):
+        failed = run(root, "-n", "logical", "--dist", "worksteal")
+    failed = [name for name in failed if not name.startswith("exit ")]
+    found = {}
+    for fault in chosen if failed else []:
+        with seeded([fault], root):
+            tests = run(root, "-x", *failed)
+        if tests:
+            found[fault] = tests[0]
+    return found
+
+
+def copy_of(root: Path, to: Path) -> Path:
+    """Copy the files of a checkout that git knows."""
+    names = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, text=True, check=True)
+    for name in names.stdout.split("\0")[:-1]:
+        if (root / name).is_file():
+            (to / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(root / name, to / name)
+    return to
 
 
 def main() -> None:
@@ -90,32 +134,52 @@ def main() -> None:
     parser.add_argument("--only", metavar="PACKAGE", help="faults of this package alone")
     parser.add_argument("--nearest", action="store_true", help="run the nearest tests alone")
     parser.add_argument("--root", type=Path, default=Path(), help="the checkout to try, this one by default")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="faults tried at a time")
     options = parser.parse_args()
-    seeded = faults()
     chosen = [
-        one for one in seeded if options.only in (None, one.package) and (one.tests or not options.quick)
+        one for one in faults() if options.only in (None, one.package) and (one.tests or not options.quick)
     ]
-    for fault in seeded:
+    for fault in faults():
         file_of(fault, options.root / "src" / "sugenet")
-    steps: list[str] = []
+
     print(f"{'package':<10}{'fault':<52}{'found by':<9}{'after':>7}  first test")
+    steps: dict[Fault, str] = {}
+
+    def show(fault: Fault, step: str, test: str, seconds: float) -> None:
+        steps[fault] = step
+        row = f"{fault.package:<10}{fault.new[:50]:<52}{step:<9}{seconds:>5.0f} s"
+        print(f"{row}  {test.rpartition('/')[2][:70]}", flush=True)
+
     with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder) / "main"
-        names = subprocess.run(
-            ["git", "ls-files", "-z"], cwd=options.root, capture_output=True, text=True, check=True
-        )
-        for name in names.stdout.split("\0")[:-1]:
-            if (options.root / name).is_file():
-                (root / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(options.root / name, root / name)
-        for fault in chosen:
-            test, step, seconds = seed(fault, root, nearest=options.nearest or options.quick)
-            steps.append(step)
-            row = f"{fault.package:<10}{fault.new[:50]:<52}{step:<9}{seconds:>5.0f} s"
-            print(f"{row}  {test.rpartition('/')[2][:70]}", flush=True)
-    found = sum(step != "none" for step in steps)
-    missed = [fault.new for fault, step in zip(chosen, steps, strict=True) if step == "none"]
-    result = {"faults": len(chosen), "found": found, "by_nearest": steps.count("nearest"), "missed": missed}
+        copies: SimpleQueue[Path] = SimpleQueue()
+        for number in range(options.jobs):
+            copies.put(copy_of(options.root, Path(folder) / str(number)))
+
+        def attempt(fault: Fault) -> tuple[str | None, float]:
+            root, start = copies.get(), perf_counter()
+            try:
+                return nearest(fault, root, quick=options.quick), perf_counter() - start
+            finally:
+                copies.put(root)
+
+        with ThreadPoolExecutor(options.jobs) as pool:
+            for fault, (test, seconds) in zip(chosen, pool.map(attempt, chosen), strict=True):
+                if test or options.nearest or options.quick:
+                    show(fault, "nearest" if test else "none", test or "not found", seconds)
+        left = [fault for fault in chosen if fault not in steps]
+        if left:
+            start = perf_counter()
+            found = together(left, copies.get())
+            for fault in left:
+                test = found.get(fault)
+                show(fault, "all" if test else "none", test or "not found", perf_counter() - start)
+    counts = list(steps.values())
+    result = {
+        "faults": len(chosen),
+        "found": len(counts) - counts.count("none"),
+        "by_nearest": counts.count("nearest"),
+        "missed": [fault.new for fault in chosen if steps[fault] == "none"],
+    }
     print("RESULT", json.dumps(result))
 
 
