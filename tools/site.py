@@ -46,8 +46,8 @@ GROUPS = {
     ),
     "files": (
         "Importers and exporters",
-        "Integers Bits Reals from_torch read_onnx read_larq read_bnn_pynq read_vnnlib load save "
-        "verify_against write_onnx write_c",
+        "Integers Bits Reals from_torch read_onnx read_larq read_bnn_pynq from_tsetlin from_tables "
+        "read_vnnlib load save verify_against write_onnx write_c",
     ),
 }
 """Groups of the names of `import sugenet`, each a page: title and names, in the order of the page."""

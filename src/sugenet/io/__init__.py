@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from sugenet.io.exports import export, sample_of, write_cnf, write_mps, write_opb, write_smt2, write_wbo
     from sugenet.io.importers import (
         from_state_dict,
+        from_tables,
         from_torch,
+        from_tsetlin,
         import_file,
         read_bnn_pynq,
         read_bnnquanalyst,
@@ -54,7 +56,9 @@ __all__ = [
     "export",
     "export_proof",
     "from_state_dict",
+    "from_tables",
     "from_torch",
+    "from_tsetlin",
     "import_file",
     "load",
     "quantized_conv",
@@ -98,7 +102,9 @@ _PACKAGES = {
     "io.native.file": ["load", "save"],
     "io.importers": [
         "from_state_dict",
+        "from_tables",
         "from_torch",
+        "from_tsetlin",
         "import_file",
         "read_bnn_pynq",
         "read_bnnquanalyst",

@@ -17,7 +17,8 @@ import numpy as np
 from sugenet.errors import FileError
 from sugenet.io.arrays import reader as arrays_reader
 from sugenet.io.arrays.interpreter import interpreter_of_arrays, interpreter_of_folder
-from sugenet.io.exact.domains import Inputs, Integers
+from sugenet.io.exact.booleans import Booleans, read_booleans
+from sugenet.io.exact.domains import Bits, Inputs, Integers
 from sugenet.io.exact.lower import lower
 from sugenet.io.exact.ops import LinearOp, OpChain, Quantize, Sign, every
 from sugenet.io.exact.pixels import with_image, with_shape
@@ -43,16 +44,22 @@ from sugenet.io.proof.interpreters import SourceInterpreter, interpreter_of_chai
 from sugenet.io.proof.proving import prove_import
 from sugenet.io.pynq.interpreter import interpreter_of_memory
 from sugenet.io.pynq.reader import Last, PixelRounding, chain_of_memory, is_folder, read_memory
+from sugenet.io.tables.interpreter import interpreter_of_tables
+from sugenet.io.tables.reader import SOURCE, chain_of_tables, read_tables
 from sugenet.io.torch import quantized, state_dict
 from sugenet.io.torch import reader as torch_reader
 from sugenet.io.torch.interpreter import interpreters_of_module, interpreters_of_state_dict
+from sugenet.io.tsetlin.interpreter import interpreters_of_clauses
+from sugenet.io.tsetlin.reader import chain_of_clauses, read_clauses
 from sugenet.io.vnnlib import read_vnnlib
 from sugenet.nn import Network
 from sugenet.problem.query import Query
 
 __all__ = [
     "from_state_dict",
+    "from_tables",
     "from_torch",
+    "from_tsetlin",
     "import_file",
     "read_bnn_pynq",
     "read_bnnquanalyst",
@@ -369,6 +376,180 @@ def from_state_dict(
     return _network(
         chain, options, lambda chain: interpreters_of_state_dict(arrays, parts, chain.shape), remarks
     )
+
+
+def from_tsetlin(
+    machine: Any,
+    weights: Any = None,
+    *,
+    booleanizer: Any = None,
+    clamp: int | None = None,
+    inputs: Inputs | None = None,
+    names: Iterable[object] | None = None,
+    classes: Iterable[object] | None = None,
+    image: Sequence[int] | None = None,
+    prove: bool = True,
+) -> Network:
+    """Read a Tsetlin machine: a fitted model of tmu, or arrays of any other library.
+
+    Neuron j of the first layer is clause j, active iff all its literals hold. An empty clause is never
+    active, as in tmu when it predicts. The score of a class is its sum of votes. Among equal scores the
+    lowest class wins.
+
+    Parameters
+    ----------
+    machine : TMClassifier, TMCoalescedClassifier or array
+        A fitted model of tmu. Or the literals of each clause as 0 and 1: first all inputs, then all negated
+        inputs. Shape (classes, clauses, 2 * inputs) if each class has clauses of its own, (clauses, 2 *
+        inputs) if classes share them.
+    weights : array of int, default: None
+        For arrays, the votes of each clause, negative against the class: shape (classes, clauses). A single
+        row, of shape (clauses,), decides between two classes: class 1 iff the sum is at least 0.
+    booleanizer : object, default: None
+        How raw features become Booleans: a fitted StandardBinarizer of tmu, a fitted KBinsDiscretizer of
+        scikit-learn with one-hot bins, one threshold for all features, or a list with a threshold or several
+        for each feature. A Boolean is on iff the feature is at least its threshold. Or an `Encoder`. None:
+        raw features are bits.
+    clamp : int, default: None
+        T, if sums of votes are limited to -T..T before they are compared, as by ``clip_class_sum=True`` in
+        tmu. None: they are not, as by default in tmu.
+    inputs : Integers or Reals, default: None
+        The values that raw features can have. None: bits, or any real number if there is a booleanizer.
+    names : iterable, default: None
+        Names of the features.
+    classes : iterable, default: None
+        Names of the classes.
+    image : sequence of int, default: None
+        Shape of the image in each flat row. Features are then named ``pixel (row,column)``.
+    prove : bool, default: True
+        False skips the comparison of the network with its source.
+
+    Returns
+    -------
+    Network
+        The exact network. Its `report` describes each layer and the comparison with the source.
+
+    Raises
+    ------
+    FileError
+        If the machine cannot be read exactly. The message says where and why.
+
+    Examples
+    --------
+    Two clauses vote for class 1, "x1 and not x2" and "x2 and not x1"; two vote against it:
+
+    >>> xor = [[1, 0, 0, 1], [0, 1, 1, 0], [1, 1, 0, 0], [0, 0, 1, 1]]
+    >>> net = from_tsetlin(xor, [1, 1, -1, -1], classes=["equal", "different"])
+    >>> net.predict_one([1, 0]), net.predict_one([1, 1])
+    ('different', 'equal')
+    >>> print(net.layers[0].neuron(1))
+    active iff at least 2 of 2 literals hold
+
+    See Also
+    --------
+    from_tables : reads look-up tables.
+    verify_against : compares a network with its source on samples.
+    """
+    clauses = read_clauses(machine, weights, clamp)
+    booleans = read_booleans(booleanizer, inputs, clauses.inputs, clauses.source)
+    remarks = () if clamp is None or clauses.saturates else (f"a clamp of {clamp} changes no class",)
+    options = _Options(Bits(0, 1), None, True, names, classes, image, prove)
+    judges = interpreters_of_clauses(clauses, booleans)
+    return _boolean_network(chain_of_clauses(clauses, booleans), booleans, options, judges, remarks)
+
+
+def from_tables(
+    layers: Sequence[tuple[Any, Any]],
+    votes: Any,
+    bias: Any = None,
+    *,
+    features: int | None = None,
+    booleanizer: Any = None,
+    inputs: Inputs | None = None,
+    names: Iterable[object] | None = None,
+    classes: Iterable[object] | None = None,
+    image: Sequence[int] | None = None,
+    prove: bool = True,
+) -> Network:
+    """Read a network of look-up tables, such as LogicNets or PolyLUT.
+
+    A table that is a threshold function becomes one neuron. Any other table becomes an OR of ANDs, in two
+    layers. The score of a class is the sum of its votes over the last bits. Among equal scores the lowest
+    class wins.
+
+    Parameters
+    ----------
+    layers : sequence of (connections, tables)
+        For each table, the indices from 0 of the bits that it reads, at most 12, and its 2^k entries, 0 or 1.
+        The first connection is the least significant bit of the address. A table of shape (2^k, b) gives b
+        bits, one after the other.
+    votes : array of int
+        One row per class, one column per bit of the last layer. For scores that are binary numbers of b bits,
+        use 1, 2, 4, ...; the last one is negative in two's complement.
+    bias : array of int, default: None
+        One number per class, added to its votes.
+    features : int, default: None
+        Number of Boolean inputs. None: the largest index in the connections of the first layer, plus 1.
+    booleanizer : object, default: None
+        How raw features become Booleans, as in `from_tsetlin`. None: raw features are bits.
+    inputs : Integers or Reals, default: None
+        The values that raw features can have. None: bits, or any real number if there is a booleanizer.
+    names : iterable, default: None
+        Names of the features.
+    classes : iterable, default: None
+        Names of the classes.
+    image : sequence of int, default: None
+        Shape of the image in each flat row. Features are then named ``pixel (row,column)``.
+    prove : bool, default: True
+        False skips the comparison of the network with its source.
+
+    Returns
+    -------
+    Network
+        The exact network. Its `report` describes each layer and the comparison with the source.
+
+    Raises
+    ------
+    FileError
+        If the tables cannot be read exactly. The message says where and why.
+
+    Examples
+    --------
+    One table for the majority of three bits, which is one neuron, and one for the parity of two:
+
+    >>> tables = [([[0, 1, 2], [0, 1]], [[0, 0, 0, 1, 0, 1, 1, 1], [0, 1, 1, 0]])]
+    >>> net = from_tables(tables, votes=[[0, 0], [1, 1]], bias=[1, 0], classes=["no", "both"])
+    >>> net.predict_one([1, 0, 1]), net.predict_one([1, 1, 1])
+    ('both', 'no')
+    >>> [layer.outputs for layer in net.layers]
+    [3, 2]
+
+    See Also
+    --------
+    from_tsetlin : reads Tsetlin machines.
+    verify_against : compares a network with its source on samples.
+    """
+    tables = read_tables(layers, votes, bias, features)
+    booleans = read_booleans(booleanizer, inputs, tables.inputs, SOURCE)
+    options = _Options(Bits(0, 1), None, True, names, classes, image, prove)
+    judges = [interpreter_of_tables(tables, booleans)]
+    return _boolean_network(chain_of_tables(tables, booleans), booleans, options, judges)
+
+
+def _boolean_network(
+    chain: OpChain,
+    booleans: Booleans,
+    options: _Options,
+    judges: Sequence[SourceInterpreter],
+    remarks: tuple[str, ...] = (),
+) -> Network:
+    """Return the exact network of a model over Booleans, with raw features as its inputs."""
+    over_bits = replace(options, names=None, image=None)
+    imported = _imported(chain, over_bits, lambda _: judges)
+    compared = booleans.compare(chain.source) if options.prove else None
+    remarks = (*imported.remarks, *remarks, *([] if compared is None else [compared]))
+    placed = booleans.placed(replace(imported, remarks=remarks), options.names)
+    return options.seen(placed).reported
 
 
 def read_larq(
