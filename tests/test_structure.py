@@ -115,6 +115,8 @@ ORDERS = {
         "larq",
         "nir",
         "marabou",
+        "tables",
+        "tsetlin",
         "importers",
         "instances",
         "agreement",
