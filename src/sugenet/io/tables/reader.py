@@ -192,7 +192,7 @@ def _holds(term: Sequence[int], points: npt.NDArray[Any]) -> Bits:
 
 
 @dataclass(frozen=True)
-class _Form:
+class _TableForm:
     """A table as neurons: weights, the smallest sum that turns each on, and how they are joined."""
 
     rows: tuple[tuple[tuple[int, ...], int], ...]
@@ -200,23 +200,23 @@ class _Form:
     """Whether the table is on iff all rows are off, instead of iff one of them is on."""
 
 
-def _form(cube: Bits) -> _Form:
+def _form(cube: Bits) -> _TableForm:
     found = threshold_of(cube)
     if found is not None:
-        return _Form(((tuple(found[0].tolist()), found[1]),))
+        return _TableForm(((tuple(found[0].tolist()), found[1]),))
     terms, others = cover(cube), cover(~cube)
     negated = len(others) < len(terms)
     rows = [
         (tuple((-1, 1, 0)[value] for value in term), term.count(1)) for term in (others if negated else terms)
     ]
-    return _Form(tuple(rows), negated)
+    return _TableForm(tuple(rows), negated)
 
 
 def chain_of_tables(tables: Tables, booleans: Booleans) -> OpChain:
     """Return the network as operations on the bits of an encoder."""
     ops: list[Op] = list(booleans.front)
     place, width = booleans.columns, booleans.width
-    known: dict[tuple[bool, ...], _Form] = {}
+    known: dict[tuple[bool, ...], _TableForm] = {}
     for number, layer in enumerate(tables.layers, start=1):
         forms = []
         for table in layer:
