@@ -65,9 +65,7 @@ def test_the_test_sees_what_is_hidden():
 
 IMPORTERS = [
     "from_state_dict",
-    "from_tables",
     "from_torch",
-    "from_tsetlin",
     "import_file",
     "read_bnn_pynq",
     "read_bnnquanalyst",

@@ -35,22 +35,22 @@ class Booleans:
 
     encoder: Encoder
     columns: Ints
-    """For each Boolean input, the index of its value after `front`."""
-    front: tuple[Op, ...] = ()
+    """For each Boolean input, the index of its value after `stem`."""
+    stem: tuple[Op, ...] = ()
     """Operations between the bits of the encoder and these values."""
     transform: Callable[[npt.NDArray[Any]], Any] | None = None
     """The function of the source that makes Booleans of raw rows, by code of its own; None: not known."""
 
     @property
     def width(self) -> int:
-        """Number of values after `front`."""
-        last = self.front[0] if self.front else None
+        """Number of values after `stem`."""
+        last = self.stem[0] if self.stem else None
         return len(last.weights) if isinstance(last, LinearOp) else self.encoder.width
 
-    def given(self, x: npt.NDArray[Any]) -> BitArray:
-        """Return the Boolean inputs for rows of encoder bits, without `front`."""
+    def read(self, x: npt.NDArray[Any]) -> BitArray:
+        """Return the Boolean inputs for rows of encoder bits, without `stem`."""
         on = x > 0.5
-        if self.front:  # a bin: its lower edge is reached, its upper one is not
+        if self.stem:  # a bin: its lower edge is reached, its upper one is not
             parts = [on[:, self.encoder.group(k)] for k in range(self.encoder.features)]
             edges = [np.pad(part, ((0, 0), (1, 1)), constant_values=((0, 0), (1, 0))) for part in parts]
             on = np.hstack([edge[:, :-1] & ~edge[:, 1:] for edge in edges])
@@ -69,17 +69,17 @@ class Booleans:
         random = np.random.default_rng(0)
         rows = np.array([_next_to_cuts(coding, random) for coding in self.encoder.codings]).T
         bits: BitArray = self.encoder.encode(rows)
-        for op in self.front:
+        for op in self.stem:
             if isinstance(op, LinearOp):
                 assert op.bias is not None
                 bits = np.asarray(bits @ op.weights.T + op.bias >= 0)
         theirs = np.asarray(self.transform(rows)) != 0
         wrong = np.argwhere(bits[:, self.columns] != theirs)
         if len(wrong):
-            row, place = wrong[0].tolist()
+            row, column = wrong[0].tolist()
             raise FileError(
-                f"{source}: the booleanizer gives {int(theirs[row, place])} for Boolean input {place} of a "
-                f"sample where its thresholds give {int(not theirs[row, place])}. Please report this."
+                f"{source}: the booleanizer gives {int(theirs[row, column])} for Boolean input {column} of a "
+                f"sample where its thresholds give {int(not theirs[row, column])}. Please report this."
             )
         return f"thresholds of features equal to the booleanizer on {len(rows):,} samples next to them"
 
@@ -118,9 +118,9 @@ def read_booleans(booleanizer: Any, inputs: Inputs | None, count: int, source: s
         made = Booleans(encoder, np.arange(encoder.width))
     else:
         made = _cut(booleanizer, inputs, count, source)
-    found = len(made.columns)
+    n_made = len(made.columns)
     refuse_if(
-        found != count, source, f"the booleanizer makes {found:,} Booleans, but the model reads {count:,}."
+        n_made != count, source, f"the booleanizer makes {n_made:,} Booleans, but the model reads {count:,}."
     )
     return made
 
@@ -144,18 +144,18 @@ def _cut(booleanizer: Any, inputs: Inputs | None, count: int, source: str) -> Bo
             source,
             f"the booleanizer has encode={getattr(booleanizer, 'encode', None)!r}, not one-hot bins.",
         )
-        given: Any = [edges[1:-1] for edges in booleanizer.bin_edges_]
+        edges: Any = [row[1:-1] for row in booleanizer.bin_edges_]
         transform = _dense(transform)
     elif hasattr(booleanizer, "unique_values"):
-        given = booleanizer.unique_values
+        edges = booleanizer.unique_values
     else:
         refuse_if(
             transform is not None,
             source,
             f"a booleanizer of type {type(booleanizer).__name__} is not known. Give its thresholds.",
         )
-        given = booleanizer if isinstance(booleanizer, Iterable) else [booleanizer] * count
-    cuts = [_row(row, feature, source) for feature, row in enumerate(given)]
+        edges = booleanizer if isinstance(booleanizer, Iterable) else [booleanizer] * count
+    cuts = [_row(row, feature, source) for feature, row in enumerate(edges)]
     rising = [sorted(set(row)) for row in cuts]
     try:
         encoder = Encoder([Steps(tuple(row), **ends) for row in rising])
@@ -190,8 +190,8 @@ def _comparing(cuts: Sequence[Sequence[float]]) -> Callable[[npt.NDArray[Any]], 
 
 def _dense(transform: Any) -> Callable[[npt.NDArray[Any]], Any]:
     def run(rows: npt.NDArray[Any]) -> Any:
-        found = transform(rows)
-        return found.toarray() if hasattr(found, "toarray") else found
+        bits = transform(rows)
+        return bits.toarray() if hasattr(bits, "toarray") else bits
 
     return run
 
@@ -208,5 +208,5 @@ def _bins(encoder: Encoder, transform: Any) -> Booleans:
                 row[group[index]] = -1
             rows.append(row)
             bias.append(0.5 - bool(index))
-    front = (LinearOp("bins", np.array(rows), np.array(bias)), Sign("bins", low=0.0, high=1.0))
-    return Booleans(encoder, np.arange(len(rows)), front, transform)
+    stem = (LinearOp("bins", np.array(rows), np.array(bias)), Sign("bins", low=0.0, high=1.0))
+    return Booleans(encoder, np.arange(len(rows)), stem, transform)

@@ -1,3 +1,3 @@
 """Read networks of look-up tables: layers of truth tables over a few bits, and votes of the last bits."""
 
-from __future__ import annotations
+__all__: list[str] = []

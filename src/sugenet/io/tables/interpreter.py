@@ -18,7 +18,7 @@ def interpreter_of_tables(tables: Tables, booleans: Booleans) -> SourceInterpret
     """Return an interpreter that addresses each table with its bits."""
 
     def run(x: npt.NDArray[Any]) -> Seen:
-        bits = booleans.given(x)
+        bits = booleans.read(x)
         for layer in tables.layers:
             bits = np.array([_looked_up(table.connections, table.values, bits) for table in layer]).T
         scores = np.array([_scores(tables, sample) for sample in bits.tolist()], np.float64)
@@ -29,8 +29,8 @@ def interpreter_of_tables(tables: Tables, booleans: Booleans) -> SourceInterpret
 
 def _looked_up(connections: tuple[int, ...], values: tuple[bool, ...], bits: npt.NDArray[Any]) -> Any:
     address = np.zeros(len(bits), np.int64)
-    for place, wire in enumerate(connections):
-        address |= bits[:, wire].astype(np.int64) << place
+    for shift, wire in enumerate(connections):
+        address |= bits[:, wire].astype(np.int64) << shift
     return np.array(values)[address]
 
 

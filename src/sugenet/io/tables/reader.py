@@ -20,7 +20,7 @@ from sugenet.io.exact.ops import LinearOp, Op, OpChain, Sign
 from sugenet.io.plain.refusals import refuse_if, within
 from sugenet.nn.arrays import Bits, Ints, integer_array
 
-__all__ = ["SOURCE", "Table", "Tables", "chain_of_tables", "cover", "read_tables", "threshold_of"]
+__all__ = ["SOURCE", "Tables", "TruthTable", "chain_of_tables", "cover", "read_tables", "threshold_of"]
 
 SOURCE = "look-up tables"
 _MOST_BITS = 12
@@ -31,7 +31,7 @@ _CELLS = 1 << 28
 
 
 @dataclass(frozen=True)
-class Table:
+class TruthTable:
     """A truth table over bits of the layer before.
 
     The first connection is the least significant bit of the address, as in the INIT value of an FPGA.
@@ -51,7 +51,7 @@ class Tables:
     """Layers of tables, and integer votes of the last bits."""
 
     inputs: int
-    layers: tuple[tuple[Table, ...], ...]
+    layers: tuple[tuple[TruthTable, ...], ...]
     votes: Ints
     bias: Ints
 
@@ -91,14 +91,14 @@ def read_tables(layers: Any, votes: Any, bias: Any, features: int | None) -> Tab
     return Tables(features, tuple(read), weights, offsets)
 
 
-def _tables(connections: Any, tables: Any, width: int | None) -> Iterator[Table]:
+def _tables(connections: Any, tables: Any, width: int | None) -> Iterator[TruthTable]:
     refuse_if(
         len(connections) != len(tables) or not len(tables),
         f"{len(connections)} rows of connections and {len(tables)} tables. Every table has one of each.",
     )
-    for number, (places, values) in enumerate(zip(connections, tables, strict=True), start=1):
+    for number, (row, values) in enumerate(zip(connections, tables, strict=True), start=1):
         with within(f"table {number}"):
-            wires, cells = np.asarray(places), np.asarray(values)
+            wires, cells = np.asarray(row), np.asarray(values)
             refuse_if(
                 wires.ndim != 1 or (wires.size and wires.dtype.kind not in "iu"),
                 "connections must be a row of integers.",
@@ -116,7 +116,7 @@ def _tables(connections: Any, tables: Any, width: int | None) -> Iterator[Table]
             )
             refuse_if(not np.isin(cells, (0, 1)).all(), "entries must be 0 or 1.")
             for column in cells.reshape(len(cells), -1).T:
-                yield Table(tuple(wires.tolist()), tuple((column != 0).tolist()))
+                yield TruthTable(tuple(wires.tolist()), tuple((column != 0).tolist()))
 
 
 def threshold_of(cube: Bits) -> tuple[Ints, int] | None:
@@ -127,8 +127,8 @@ def threshold_of(cube: Bits) -> tuple[Ints, int] | None:
     Examples
     --------
     >>> majority = np.indices((2, 2, 2)).sum(axis=0) >= 2
-    >>> weights, least = threshold_of(majority)
-    >>> bool(((np.indices((2, 2, 2)).T @ weights >= least).T == majority).all())
+    >>> weights, theta = threshold_of(majority)
+    >>> bool(((np.indices((2, 2, 2)).T @ weights >= theta).T == majority).all())
     True
     >>> threshold_of(np.array([[False, True], [True, False]])) is None
     True
@@ -146,10 +146,10 @@ def threshold_of(cube: Bits) -> tuple[Ints, int] | None:
     points = points * np.abs(weights)  # an input that changes nothing has weight 0
     for _ in range(_EPOCHS):
         sums = points @ weights
-        least, most = int(sums[on].min()), int(sums[~on].max())
-        if least > most:
-            return weights, least
-        weights = weights + points[on & (sums == least)][0] - points[~on & (sums == most)][0]
+        low, high = int(sums[on].min()), int(sums[~on].max())
+        if low > high:
+            return weights, low
+        weights = weights + points[on & (sums == low)][0] - points[~on & (sums == high)][0]
     return None
 
 
@@ -201,9 +201,9 @@ class _TableForm:
 
 
 def _form(cube: Bits) -> _TableForm:
-    found = threshold_of(cube)
-    if found is not None:
-        return _TableForm(((tuple(found[0].tolist()), found[1]),))
+    threshold = threshold_of(cube)
+    if threshold is not None:
+        return _TableForm(((tuple(threshold[0].tolist()), threshold[1]),))
     terms, others = cover(cube), cover(~cube)
     negated = len(others) < len(terms)
     rows = [
@@ -214,8 +214,8 @@ def _form(cube: Bits) -> _TableForm:
 
 def chain_of_tables(tables: Tables, booleans: Booleans) -> OpChain:
     """Return the network as operations on the bits of an encoder."""
-    ops: list[Op] = list(booleans.front)
-    place, width = booleans.columns, booleans.width
+    ops: list[Op] = list(booleans.stem)
+    columns, width = booleans.columns, booleans.width
     known: dict[tuple[bool, ...], _TableForm] = {}
     for number, layer in enumerate(tables.layers, start=1):
         forms = []
@@ -226,8 +226,8 @@ def chain_of_tables(tables: Tables, booleans: Booleans) -> OpChain:
         rows: dict[tuple[tuple[tuple[int, int], ...], int], int] = {}
         owners = [
             [
-                rows.setdefault((_sparse(table.connections, place, weights), least), len(rows))
-                for weights, least in form.rows
+                rows.setdefault((_sparse(table.connections, columns, weights), theta), len(rows))
+                for weights, theta in form.rows
             ]
             for table, form in zip(layer, forms, strict=True)
         ]
@@ -235,25 +235,25 @@ def chain_of_tables(tables: Tables, booleans: Booleans) -> OpChain:
         name = f"layer {number}"
         ops += _neurons(name if single else f"{name} terms", list(rows), width)
         if single:
-            place, width = np.array([own[0] for own in owners]), len(rows)
+            columns, width = np.array([ids[0] for ids in owners]), len(rows)
             continue
         joined = [
-            (tuple((j, -1 if form.negated else 1) for j in sorted(set(own))), 0 if form.negated else 1)
-            for own, form in zip(owners, forms, strict=True)
+            (tuple((j, -1 if form.negated else 1) for j in sorted(set(ids))), 0 if form.negated else 1)
+            for ids, form in zip(owners, forms, strict=True)
         ]
         ops += _neurons(name, joined, len(rows))
-        place, width = np.arange(len(joined)), len(joined)
+        columns, width = np.arange(len(joined)), len(joined)
     votes = np.zeros((len(tables.votes), width))
-    for column, index in enumerate(place.tolist()):
+    for column, index in enumerate(columns.tolist()):
         votes[:, index] += tables.votes[:, column]
     ops.append(LinearOp("votes", votes, tables.bias.astype(np.float64)))
     return OpChain(SOURCE, (booleans.encoder.width,), tuple(ops))
 
 
-def _sparse(connections: Sequence[int], place: Ints, weights: Sequence[int]) -> tuple[tuple[int, int], ...]:
+def _sparse(connections: Sequence[int], columns: Ints, weights: Sequence[int]) -> tuple[tuple[int, int], ...]:
     total: dict[int, int] = {}
     for wire, weight in zip(connections, weights, strict=True):
-        index = int(place[wire])
+        index = int(columns[wire])
         total[index] = total.get(index, 0) + weight
     return tuple(sorted((index, weight) for index, weight in total.items() if weight))
 
@@ -267,5 +267,5 @@ def _neurons(name: str, rows: Sequence[tuple[tuple[tuple[int, int], ...], int]],
     for row, (pairs, _) in zip(weights, rows, strict=True):
         for index, weight in pairs:
             row[index] = weight
-    bias = np.array([0.5 - least for _, least in rows])
+    bias = np.array([0.5 - theta for _, theta in rows])
     return [LinearOp(name, weights, bias), Sign(name, low=0.0, high=1.0)]

@@ -1,3 +1,3 @@
 """Read Tsetlin machines: clauses over Boolean literals, and their votes."""
 
-from __future__ import annotations
+__all__: list[str] = []

@@ -18,24 +18,22 @@ _Array = npt.NDArray[Any]
 
 def interpreters_of_clauses(clauses: Clauses, booleans: Booleans) -> list[SourceInterpreter]:
     """Return an interpreter that looks for false literals, and the model of tmu, if it was read from one."""
-    found = [
+    interpreters = [
         interpreter_of_stages(
             "clauses searched for false literals by NumPy",
             lambda x, stages: _voted(clauses, booleans, x, stages),
         )
     ]
     if clauses.machine is not None:
-        found.append(
-            SourceInterpreter(
-                f"predict of {clauses.source}", lambda x: _predicted(clauses, booleans.given(x))
-            )
+        interpreters.append(
+            SourceInterpreter(f"predict of {clauses.source}", lambda x: _predicted(clauses, booleans.read(x)))
         )
-    return found
+    return interpreters
 
 
 def _voted(clauses: Clauses, booleans: Booleans, x: _Array, stages: list[Stage]) -> _Array:
-    on = booleans.given(x)
-    if booleans.front:
+    on = booleans.read(x)
+    if booleans.stem:
         stages.append(Stage.of_bits("bins", on - 0.5, on))
     sums = np.zeros((len(on), len(clauses.weights)), np.int64)
     held = np.zeros((len(on), len(clauses.include)), bool)

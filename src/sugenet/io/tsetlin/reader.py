@@ -45,9 +45,9 @@ class Clauses:
     @property
     def saturates(self) -> bool:
         """Whether a sum of votes can be beyond the clamp."""
-        most = np.maximum(self.weights, 0).sum(axis=1).max(initial=0)
-        least = np.minimum(self.weights, 0).sum(axis=1).min(initial=0)
-        return self.clamp is not None and len(self.weights) > 1 and bool(max(most, -least) > self.clamp)
+        largest = np.maximum(self.weights, 0).sum(axis=1).max(initial=0)
+        smallest = np.minimum(self.weights, 0).sum(axis=1).min(initial=0)
+        return self.clamp is not None and len(self.weights) > 1 and bool(max(largest, -smallest) > self.clamp)
 
 
 def read_clauses(machine: Any, weights: Any, clamp: int | None) -> Clauses:
@@ -140,13 +140,13 @@ def chain_of_clauses(clauses: Clauses, booleans: Booleans) -> OpChain:
     """Return the machine as operations on the bits of an encoder."""
     plain, negated = np.hsplit(clauses.include, 2)
     rows = np.zeros((len(plain), booleans.width))
-    for column, place in enumerate(booleans.columns.tolist()):
-        rows[:, place] += plain[:, column].astype(np.float64) - negated[:, column]
+    for column, value in enumerate(booleans.columns.tolist()):
+        rows[:, value] += plain[:, column].astype(np.float64) - negated[:, column]
     bias = negated.sum(axis=1) - np.maximum(clauses.include.sum(axis=1), 1) + 0.5
     votes, scores = clauses.weights.astype(np.float64), np.zeros(len(clauses.weights))
     if len(votes) == 1:  # class 1 iff the sum is at least 0
         votes, scores = np.vstack([0 * votes, votes]), np.array([0, 0.5])
-    ops: list[Op] = [*booleans.front, LinearOp("clauses", rows, bias), Sign("clauses", low=0.0, high=1.0)]
+    ops: list[Op] = [*booleans.stem, LinearOp("clauses", rows, bias), Sign("clauses", low=0.0, high=1.0)]
     ops.append(LinearOp("votes", votes, scores))
     if clauses.saturates:
         assert clauses.clamp is not None
