@@ -1,5 +1,5 @@
 """Random questions written for other people's solvers, answered by them,
-against all samples gone through by the definition.
+against all samples gone through by the definition; and networks written as ONNX and read back.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.io import export, sample_of
+from sugenet.io import export, read_onnx, sample_of
+from sugenet.io.onnx.writer import onnx_bytes
 from sugenet.problem.goal import loses, wins
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import L0, L1, L2, AnyInput, Free, Hamming, Linf
+from tests.fuzzing.every_network import every_network, samples_of
 from tests.problem.small import random_network, random_sample, raw_values
 
-__all__ = ["Case", "cases", "difference"]
+__all__ = ["Case", "cases", "difference", "round_trip"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +117,22 @@ def _difference(case: Case) -> str | None:
             f"not {min(expected.values())}"
         )
     return None
+
+
+def round_trip(seed: int) -> bool:
+    """Whether a random network, written as ONNX and read back, is equal: names, limits, laws and notes
+    included, with the same classes and scores.
+    """
+    network = every_network(seed)
+    back = read_onnx(onnx_bytes(network, hidden=bool(seed % 2)))
+    X = samples_of(network, np.random.default_rng(seed))
+    return (
+        back == network
+        and (back.domain, back.notes, back.source) == (network.domain, network.notes, network.source)
+        and back.fingerprint == network.fingerprint
+        and np.array_equal(back.predict(X), network.predict(X, engine="definition"))
+        and np.array_equal(back.logits(X), network.logits(X, engine="definition"))
+    )
 
 
 # -- the definition ------------------------------------------------------------------------------------------

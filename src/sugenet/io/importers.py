@@ -35,6 +35,7 @@ from sugenet.io.onnx.alone import compare_nodes
 from sugenet.io.onnx.dataflow import plain_graph
 from sugenet.io.onnx.graph import Graph, read_graph
 from sugenet.io.onnx.interpreters import interpreters_of_graph
+from sugenet.io.onnx.own import own_network, prove_own
 from sugenet.io.onnx.quantized.network import level_import
 from sugenet.io.onnx.quantized.proof import prove_levels
 from sugenet.io.onnx.quantized.reader import is_quantized, read_program
@@ -85,6 +86,12 @@ class _Options:
     shape: tuple[int, ...] = ()
     """Shape of the samples, if they are followed as flat rows."""
 
+    @property
+    def nothing_said(self) -> bool:
+        """Whether no option describes the network."""
+        said = (self.inputs, self.zero, self.names, self.classes, self.image)
+        return self.strict and all(option is None for option in said)
+
     def seen(self, imported: ImportReport) -> ImportReport:
         """Return an import with the shape of its images, from the samples or from the user."""
         imported = with_shape(imported, self.shape) if self.names is None else imported
@@ -134,6 +141,9 @@ def read_onnx(
 ) -> Network:
     """Read an ONNX, QONNX or FINN file.
 
+    A file that `write_onnx` wrote gives back an equal network, with names, limits and laws. Give `inputs` to
+    read its operations instead.
+
     Integer networks (QuantizeLinear and DequantizeLinear, QLinearConv, QGemm, ...) become layers of
     staircases. Their outputs equal, bit for bit, those of ONNX Runtime on x86-64 with its default
     optimizations.
@@ -143,7 +153,7 @@ def read_onnx(
     path : str, Path or bytes
         The file, compressed with gzip or not, or its bytes.
     inputs : Integers, Reals or Bits, default: None
-        The values that raw samples can have. Files do not contain this.
+        The values that raw samples can have. Files of other programs do not contain this.
     zero : {1, -1}, default: None
         Value of sign(0), if the source defines it as 0 and zero can occur.
     strict : bool, default: True
@@ -188,12 +198,15 @@ def read_onnx(
     """
     options = _Options(inputs, zero, strict, names, classes, image, prove)
     graph = read_graph(path)
+    own = own_network(graph) if options.nothing_said else None
+    if own is not None:
+        return (prove_own(own, graph) if prove else own).reported
     if is_quantized(graph):
         return _levels(graph, options).reported
     chain, graph, output = onnx_reader.read_file(graph)
     if prove:
         chain = replace(chain, judged_alone=compare_nodes(plain_graph(graph)))
-    return _network(chain, options, lambda chain: interpreters_of_graph(graph, output, chain))
+    return _network(chain, options, lambda chain: interpreters_of_graph(graph, output, chain), graph.unread)
 
 
 def _levels(graph: Graph, options: _Options) -> ImportReport:

@@ -2,8 +2,11 @@
 the file can be read back.
 """
 
+import gzip
 import os
+from base64 import b64decode
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sugenet.errors import FileError
-from sugenet.io.exact.domains import Integers, Reals
+from sugenet.io.exact.domains import Bits, Integers, Reals
 from sugenet.io.exact.lower import lower
 from sugenet.io.importers import read_onnx
+from sugenet.io.native.file import network_from
 from sugenet.io.onnx.graph import read_graph
 from sugenet.io.onnx.interpreter.program import Interpreter
 from sugenet.io.onnx.writer import onnx_bytes, write_onnx
@@ -27,12 +31,15 @@ from sugenet.nn import (
     Network,
     OneHot,
     PoolLayer,
+    RealLayer,
     Steps,
     Window,
     integer,
     threshold,
     unused,
 )
+from tests.fuzzing.every_network import every_network, samples_of
+from tests.fuzzing.exports import round_trip
 from tests.io.chains import read_chain
 from tests.nn.nets import networks, raw, samples
 from tests.problem.levels import KINDS, every_input, lively_network
@@ -331,6 +338,7 @@ def test_files_are_replaced_in_one_step(tmp_path, monkeypatch):
     assert first == onnx_bytes(SMALL)
     assert {"class", "scores", "match_counts"} == set(run(first, [[1, -1, 1]]))
     about = {entry.key: entry.value for entry in onnx.load_model_from_string(first).metadata_props}
+    assert network_from(b64decode(about.pop("sugenet"))) == SMALL
     assert about == {"classes": "on\noff", "features": "x1\nx2\nx3", "fingerprint": SMALL.fingerprint}
 
     def fails(*_):
@@ -352,7 +360,72 @@ def test_paths_that_cannot_be_written(tmp_path, monkeypatch, path):
         write_onnx(SMALL, tmp_path)
 
 
-def test_sums_too_large_for_a_convolution():
+def test_sums_too_large_for_one_convolution():
     layer = ConvLayer(np.full((1, 1, 2, 2), 1 << 23), [1], Window((1, 2, 2), 2))
-    with pytest.raises(FileError, match=r"layer 1: its sums reach 33554432, too large to be exact"):
-        onnx_bytes(Network.of_bits([layer], Head([[1], [-1]])))
+    check(Network.of_bits([layer], Head([[1], [-1]])), np.array(list(product([-1, 1], repeat=4))))
+
+
+def test_match_counts_that_float64_does_not_tell_apart():
+    layer = PoolLayer(Window((2, 1, 1), 1), top=2)
+    for bias in ([0, 0], [0, 1], [Fraction(1, 1), Fraction(2, 1)]):
+        head = Head([[1 << 55, 1], [1 << 55, 0]], bias, tops=[2, 2])
+        network = Network(Encoder.of_integers(2, 0, 2), [layer], head)
+        check(network, every_input(network))
+
+
+# -- networks of every kind ----------------------------------------------------------------------------------
+
+
+def test_every_network_goes_out_and_comes_back():
+    """ONNX Runtime gives the same numbers, and the reader gives the same network."""
+    for seed in range(50):
+        assert round_trip(seed), seed
+        network = every_network(seed)
+        X = samples_of(network, np.random.default_rng(seed))
+        if not network.passes_reals:
+            check(network, X)
+            continue
+        found = run(onnx_bytes(network), X.astype(float))
+        sure = found["certain"]
+        assert sure.any()
+        assert np.array_equal(found["class"][sure], network.predict(X)[sure])
+        assert np.array_equal(found["scores"][sure], network.logits(X)[sure])
+
+
+@pytest.mark.slow
+def test_many_networks_go_out_and_come_back():
+    assert all(round_trip(seed) for seed in range(50, 1000))
+
+
+def test_floats_that_may_be_wrong_are_not_certain():
+    """Samples whose exact sum is the threshold, or next to it, are never certain."""
+    layer = RealLayer([[1, 1, 1], [3, -1, 1 << 55]], [Fraction(3, 10), 0])
+    network = Network(Encoder.of_reals(3), [layer], Head([[1, 1], [-1, 1]]))
+    X = np.array([[0.1, 0.1, 0.1], [0.1, 0.3, 0.0], [1.0, 1.0, 1.0], [1e-320, 3e-320, 0.0], [1e308] * 3])
+    certain = run(onnx_bytes(network), X)["certain"]
+    assert certain.tolist() == [False, False, True, False, False]
+
+
+def test_a_file_that_was_changed_is_not_believed(tmp_path):
+    raw = onnx_bytes(SMALL)
+    proto = onnx.load_model_from_string(raw)
+    proto.graph.initializer[0].raw_data = proto.graph.initializer[0].raw_data[::-1][:-1] + b"\x01"
+    with pytest.raises(FileError, match=r"not the file that this version of sugenet writes .* Give inputs="):
+        read_onnx(proto.SerializeToString())
+    held = next(entry for entry in proto.metadata_props if entry.key == "sugenet")
+    held.value = held.value[:40] + "!"
+    with pytest.raises(FileError, match="its property 'sugenet' is not a network"):
+        read_onnx(proto.SerializeToString())
+    assert "read from the network in the file" in str(read_onnx(raw).report)
+    assert "read from the network" not in str(read_onnx(raw, inputs=Bits()).report)
+    (tmp_path / "net.onnx.gz").write_bytes(gzip.compress(raw))
+    assert read_onnx(tmp_path / "net.onnx.gz") == SMALL
+    assert read_onnx(onnx_bytes(SMALL, hidden=True), prove=False).report.proof is None
+
+
+def test_constants_that_no_node_reads_are_remarked_upon():
+    proto = onnx.load_model_from_string(onnx_bytes(SMALL))
+    proto.graph.initializer.append(onnx.numpy_helper.from_array(np.ones(3, np.float32), "spare"))
+    report = read_onnx(proto.SerializeToString(), inputs=Bits()).report
+    assert "ignored: no node reads the constant 'spare'" in report.remarks
+    assert report.network.predict([[1, -1, 1]]).tolist() == SMALL.predict([[1, -1, 1]]).tolist()

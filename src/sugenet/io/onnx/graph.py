@@ -114,6 +114,18 @@ class Graph:
     widths: Mapping[str, int] = field(default_factory=dict)
     """Bit widths of integer constants that are narrower than their array."""
 
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """A remark about constants that no node reads, if there are any."""
+        read = {name for node in self.nodes for name in node.inputs}
+        read |= {port.name for port in (*self.outputs, *self.inputs)}
+        values = (value for node in self.nodes for value in node.attributes.values())
+        left = [name for name in self.constants if name not in read]
+        if not left or any(isinstance(value, Subgraph) for value in values):
+            return ()
+        shown = f"{left[0][:60]!r}{f' and {len(left) - 1} more' if len(left) > 1 else ''}"
+        return (f"ignored: no node reads the constant {shown}",)
+
     def leading_to(self, *names: str) -> tuple[list[Node], set[str]]:
         """Return the nodes that some of the names depend on, sorted, and all names that were read or asked
         for.

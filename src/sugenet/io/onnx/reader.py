@@ -298,7 +298,6 @@ class GraphWalk:
         for node in nodes:
             self._take(node)
         flow, left_out, picks = self._scores()
-        self._nothing_left()
         trail = flow.link.trail()
         notes = [note for link in trail for note in link.notes]
         return OpChain(
@@ -309,20 +308,6 @@ class GraphWalk:
             tuple(dict.fromkeys([*notes, *self.notes, *left_out])),
             picks,
         )
-
-    def _nothing_left(self) -> None:
-        """Refuse numbers that no node reads, since their purpose is unknown."""
-        read = {name for node in self.graph.nodes for name in node.inputs}
-        read |= {port.name for port in (*self.graph.outputs, *self.graph.inputs)}
-        nested = any(
-            isinstance(value, Subgraph) for node in self.graph.nodes for value in node.attributes.values()
-        )
-        left = [name for name in self.graph.constants if name not in read]
-        if left and not nested:
-            raise FileError(
-                f"its constant {left[0][:60]!r}{f' and {len(left) - 1} more' if len(left) > 1 else ''} would "
-                "be left over: no node reads it. Take it out of the file if the network does not use it."
-            )
 
     # -- outputs ---------------------------------------------------------------------------------------------
 

@@ -8,8 +8,10 @@ summation. Raw features are compared with their cuts in float64. Operator set 15
 from __future__ import annotations
 
 import os
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from itertools import pairwise
 from math import gcd, lcm
 from typing import Any
@@ -18,6 +20,7 @@ import numpy as np
 
 from sugenet.errors import FileError
 from sugenet.files import write_bytes
+from sugenet.io.native.file import network_bytes
 from sugenet.io.onnx.graph import DTYPES, Array
 from sugenet.io.onnx.wire import blob, floats, number, numbers
 from sugenet.io.plain.refusals import refuse_if, within
@@ -31,20 +34,28 @@ from sugenet.nn import (
     OneHot,
     PoolLayer,
     QuantizedConv,
+    RealLayer,
     Steps,
     Window,
     network_of,
 )
 from sugenet.nn.packed import parts_of
 
-__all__ = ["onnx_bytes", "write_onnx"]
+__all__ = ["CERTAIN", "PROPERTY", "onnx_bytes", "write_onnx"]
 
 _IR_VERSION, _OPSET = 8, 15
 _KINDS = {np.dtype(text).newbyteorder("="): kind for kind, text in DTYPES.items()}
 _EXACT32, _EXACT64 = 1 << 24, 1 << 53
+_BEYOND = 1 << 62
+"""Larger than every sum."""
+_ULP = 2.0**-52
 _MAX_BYTES = 1 << 30
 _MAX_ROWS = 1 << 20
 """Largest number of rows of a table with one row per match count."""
+PROPERTY = "sugenet"
+"""Name of the property that holds the network itself, as base64 of the bytes that `save` writes."""
+CERTAIN = "certain"
+"""Name of the output that says whether floats decide a layer over real numbers exactly."""
 
 
 @dataclass
@@ -151,6 +162,12 @@ def write_onnx(network: Network, path: str | os.PathLike[str], *, hidden: bool =
     levels). The class is decided in exact integers, never by the rounded scores. In a tie, the lowest class
     wins. The file does not check its inputs.
 
+    ONNX has no place for categories, limits and laws, so the file also holds the network itself, in the
+    property ``sugenet``. `read_onnx` gives back an equal network.
+
+    A first layer over real numbers is computed in float64. The output ``certain`` (bool) says for which
+    samples rounding cannot change a neuron; for these, the class and the scores are exact.
+
     Parameters
     ----------
     network : Network
@@ -168,7 +185,7 @@ def write_onnx(network: Network, path: str | os.PathLike[str], *, hidden: bool =
     Raises
     ------
     FileError
-        If the path cannot be written, or a sum is too large to be exact in floating point.
+        If the path cannot be written, or the file would be larger than 1 GiB.
 
     Examples
     --------
@@ -209,10 +226,19 @@ def onnx_bytes(network: Network, *, hidden: bool = False) -> bytes:
         "classes": "\n".join(network.classes),
         "features": "\n".join(network.encoder.names),
         "fingerprint": network.fingerprint,
+        **_whole(network),
     }
     raw = graph.model(about)
     refuse_if(len(raw) > _MAX_BYTES, f"the file would have {len(raw):,} bytes, more than {_MAX_BYTES:,}.")
     return raw
+
+
+def _whole(network: Network) -> dict[str, str]:
+    """Return the network as a text, or why it has none."""
+    try:
+        return {PROPERTY: b64encode(network_bytes(network)).decode()}
+    except FileError as error:
+        return {"without the network": str(error)}
 
 
 # -- the parts of a network ----------------------------------------------------------------------------------
@@ -271,11 +297,8 @@ def _levels(graph: _Builder, encoder: Encoder) -> str:
 
 def _layer(graph: _Builder, layer: Layer, signal: str) -> str:
     """Add the activity of a layer, as booleans of shape (samples, outputs), or as levels in float32."""
-    refuse_if(
-        layer.kind == "real",
-        "it decides about real numbers exactly, which the floats of an ONNX file cannot. Keep the "
-        "file that the network was read from, or import that with inputs=Integers(...).",
-    )
+    if isinstance(layer, RealLayer):
+        return _of_reals(graph, layer)
     if isinstance(layer, PoolLayer):
         return _pool(graph, layer, signal)
     return (_dense if layer.window is None else _convolution)(graph, layer, signal)
@@ -305,9 +328,48 @@ def _dense(graph: _Builder, layer: Layer, signal: str) -> str:
     return graph.add("GreaterOrEqual", sums, graph.constant(theta.astype(dtype)))
 
 
+def _of_reals(graph: _Builder, layer: RealLayer) -> str:
+    """Compare sums of real numbers in float64, and say where rounding cannot change a neuron.
+
+    A float64 sum of n products differs from the exact one by less than ``n * ulp`` times the sum of their
+    sizes, where an ulp is 2^-52. The bound adds the rounding of the weights, of the threshold and of the
+    bound itself.
+    """
+    within_limit = layer.outputs * layer.inputs <= _MAX_BYTES // 32
+    refuse_if(not within_limit, "written as one matrix, it would have more than 32 million weights.")
+    weights = np.zeros((layer.inputs, layer.outputs), np.float64)
+    for neuron, (indices, row) in enumerate(layer.reads()):
+        weights[indices, neuron] = row
+    theta = np.array([_nearest((low + high) / 2) for low, high in layer.theta])
+    sums = graph.add("MatMul", "x", graph.constant(weights))
+    sizes = graph.add("MatMul", graph.add("Abs", "x"), graph.constant(np.abs(weights)))
+    limits = graph.constant(theta)
+    share = graph.constant(np.full(1, 2 * (layer.inputs + 4) * _ULP))
+    slack = graph.add("Mul", graph.add("Add", sizes, graph.constant(np.abs(theta) + _SMALLEST)), share)
+    far = graph.add("Greater", graph.add("Abs", graph.add("Sub", sums, limits)), slack)
+    axis = graph.constant(np.array([1], np.int64))
+    doubts = graph.add("ReduceSum", graph.add("Cast", graph.add("Not", far), to=1), axis, keepdims=0)
+    none = graph.add("Less", doubts, graph.constant(np.full(1, 0.5, np.float32)))
+    graph.give(none, CERTAIN, np.bool_, ("samples",))
+    return graph.add("GreaterOrEqual", sums, limits)
+
+
+def _nearest(number: Fraction) -> float:
+    """Return the nearest float: infinity beyond all floats, where nothing is certain."""
+    try:
+        return float(number)
+    except OverflowError:
+        return np.inf if number > 0 else -np.inf
+
+
+_SMALLEST = 2.0**-960
+"""Added to sums of sizes, so that a bound on rounding does not underflow."""
+
+
 def _climbed(graph: _Builder, sums: str, steps: Array, lowest: Array, dtype: Any, axis: int) -> str:
     """Count the steps that each sum reaches; channels are the first axis of `steps`."""
-    reached = np.where(steps == NEVER, np.inf, np.where(steps <= lowest[:, None], -np.inf, steps))
+    ends = (-_BEYOND, _BEYOND) if dtype is np.int64 else (-np.inf, np.inf)
+    reached = np.where(steps == NEVER, ends[1], np.where(steps <= lowest[:, None], ends[0], steps))
     shaped = reached.astype(dtype).reshape(len(steps), *(1,) * (axis - 2), -1)
     return graph.reached(sums, shaped, axis)
 
@@ -317,12 +379,11 @@ def _convolution(graph: _Builder, layer: Layer, signal: str) -> str:
     assert isinstance(layer, ConvLayer | QuantizedConv)
     window, flat = layer.window, layer.weights.reshape(len(layer.weights), -1)
     sizes = np.abs(flat).sum(axis=1) * layer.top if isinstance(layer, QuantizedConv) else layer.sizes
-    largest = int(sizes.max(initial=0))
-    is_wide = isinstance(layer, ConvLayer) and layer.top is not None and largest + 2 >= _EXACT32
-    refuse_if(
-        not is_wide and largest + 2 >= _EXACT32,
-        f"its sums reach {largest}, too large to be exact in the float32 of a convolution.",
-    )
+    is_wide = int(sizes.max(initial=0)) + 2 >= _EXACT32
+    try:
+        weight_parts = parts_of(flat, int(layer.top or 1), _EXACT32) if is_wide else []
+    except OverflowError:  # no part of the weights has exact sums in float32
+        return _dense(graph, layer.unrolled(), signal)
     maps, pads = graph.reshape(signal, -1, *window.shape), window.pads
     if isinstance(layer, QuantizedConv) and layer.pad and any(pads):
         maps, pads = graph.pad(maps, pads, layer.pad), (0, 0, 0, 0)
@@ -332,24 +393,19 @@ def _convolution(graph: _Builder, layer: Layer, signal: str) -> str:
             "Conv", window, maps, graph.weights(weights, np.float32), pads=pads, group=layer.groups
         )
 
+    dtype: Any = np.int64 if is_wide else np.float32
     if is_wide:
-        try:
-            weight_parts = parts_of(flat, int(layer.top or 1), _EXACT32)
-        except OverflowError:
-            raise FileError(
-                "its window is too large for exact sums in the float32 of a convolution."
-            ) from None
         parts = [(shift, slid(part.reshape(layer.weights.shape))) for shift, part in weight_parts]
-        sums = graph.reshape(_together(graph, parts), -1, layer.outputs)
-        return graph.add("GreaterOrEqual", sums, graph.constant(layer.sum_thresholds[:, 0].astype(np.int64)))
-    sums = slid(layer.weights)
+        sums = _together(graph, parts)
+    else:
+        sums = slid(layer.weights)
     if isinstance(layer, QuantizedConv):
         lowest = np.minimum(flat, 0).sum(axis=1) * layer.top
-        made = _climbed(graph, sums, layer.steps, lowest, np.float32, 4)
+        made = _climbed(graph, sums, layer.steps, lowest, dtype, 4)
     else:
         theta = _thresholds_of(layer)
         shaped = theta.reshape(len(layer.weights), *((1, 1) if theta.shape[1] == 1 else window.positions))
-        made = graph.add("GreaterOrEqual", sums, graph.constant(shaped.astype(np.float32)))
+        made = graph.add("GreaterOrEqual", sums, graph.constant(shaped.astype(dtype)))
     return graph.reshape(made, -1, layer.outputs)
 
 
@@ -389,11 +445,11 @@ def _common(theta: Array, tau: Array, sizes: Array, step: int) -> Array:
     Any number above ``theta - step`` up to theta gives the same neuron. Positions at the border of zero
     padding have fewer taps and their own tau, but usually one threshold on the sum.
     """
-    above = np.where(tau <= 0, -_EXACT32, theta - step)
-    upto = np.where(tau > sizes, _EXACT32, theta)
+    above = np.where(tau <= 0, -_BEYOND, theta - step)
+    upto = np.where(tau > sizes, _BEYOND, theta)
     lower, upper = above.max(axis=1), upto.min(axis=1)
     if (lower < upper).all():
-        return np.asarray(np.where(upper == _EXACT32, lower + 1, upper))[:, None]
+        return np.asarray(np.where(upper == _BEYOND, lower + 1, upper))[:, None]
     return theta
 
 
@@ -421,28 +477,60 @@ def _pool(graph: _Builder, layer: PoolLayer, signal: str) -> str:
 
 def _head(graph: _Builder, head: Head, signal: str) -> None:
     """Add match counts, scores and class."""
-    sums, dtype = _sums(graph, head.weights, 2 * int(head.sizes.max(initial=0)), signal)
+    sums, dtype = _head_sums(graph, head, signal)
     if head.tops is None:
         twice = graph.add("Add", sums, graph.constant(_shortest(head.sizes).astype(dtype)))
-        counts = graph.add("Mul", twice, graph.constant(np.full(1, 0.5, dtype)))
+        if dtype is np.int64:
+            counts = graph.add("Div", twice, graph.constant(np.full(1, 2, dtype)))
+        else:
+            counts = graph.add("Mul", twice, graph.constant(np.full(1, 0.5, dtype)))
     else:
         below = -np.minimum(head.weights, 0) @ head.tops
         counts = graph.add("Add", sums, graph.constant(_shortest(below).astype(dtype)))
-    integer_counts = graph.give(
-        graph.add("Cast", counts, to=7), "match_counts", np.int64, ("samples", head.outputs)
-    )
+    exact = counts if dtype is np.int64 else graph.add("Cast", counts, to=7)
+    integer_counts = graph.give(exact, "match_counts", np.int64, ("samples", head.outputs))
     wide = counts if dtype is np.float64 else graph.add("Cast", counts, to=11)
     slopes, offsets, unit = _integers(head)
-    ranks = _scaled(graph, wide, *_reduced(slopes, offsets, head), head) or _looked_up(
-        graph, integer_counts, _ranks(head)
+    reduced = _reduced(slopes, offsets, head)
+    ranks = (
+        _scaled(graph, wide, *reduced, head)
+        or _marked(graph, _scaled(graph, integer_counts, *reduced, head, limit=_BEYOND))
+        or _looked_up(graph, integer_counts, _ranks(head))
     )
     graph.give(graph.add("ArgMax", ranks, axis=1, keepdims=0), "class", np.int64, ("samples",))
     scores = _scaled(graph, wide, slopes, offsets, head) if unit < _EXACT64 else None
-    if scores is not None:
+    if (
+        scores is None
+        and unit == 1
+        and (kept := _scaled(graph, integer_counts, slopes, offsets, head, limit=_BEYOND))
+    ):
+        scores = graph.add("Cast", kept, to=11)
+    elif scores is not None:
         scores = graph.add("Div", scores, graph.constant(np.full(1, unit, np.float64)))
     else:
         scores = _looked_up(graph, integer_counts, head.logits(_counts(head)))
     graph.give(scores, "scores", np.float64, ("samples", head.outputs))
+
+
+def _head_sums(graph: _Builder, head: Head, signal: str) -> tuple[str, Any]:
+    """Add the sums of a head: in floats, or in int64 if float64 does not represent all of them."""
+    largest = 2 * int(head.sizes.max(initial=0))
+    if largest < _EXACT64:
+        return _sums(graph, head.weights, largest, signal)
+    wide = graph.add("Cast", signal, to=11)
+    parts = parts_of(head.weights, int(head.input_tops.max(initial=1)))
+    return _together(
+        graph,
+        [(shift, graph.add("MatMul", wide, graph.weights(part.T, np.float64))) for shift, part in parts],
+    ), np.int64
+
+
+def _marked(graph: _Builder, ranks: str | None) -> str | None:
+    """Mark the largest of some integers, which floats may not tell apart."""
+    if ranks is None:
+        return None
+    largest = graph.add("ReduceMax", ranks, axes=(1,), keepdims=1)
+    return graph.add("Cast", graph.add("Equal", ranks, largest), to=1)
 
 
 def _integers(head: Head) -> tuple[list[int], list[int], int]:
@@ -477,11 +565,18 @@ def _reduced(slopes: list[int], offsets: list[int], head: Head) -> tuple[list[in
     return (near_a, near_b) if same else (a, b)
 
 
-def _scaled(graph: _Builder, counts: str, slopes: list[int], offsets: list[int], head: Head) -> str | None:
-    """Add ``slope * count + offset`` in float64; return None if that would not be exact."""
-    if any(abs(a) * int(n) + abs(b) >= _EXACT64 for a, b, n in zip(slopes, offsets, head.sizes, strict=True)):
+def _scaled(
+    graph: _Builder, counts: str, slopes: list[int], offsets: list[int], head: Head, limit: int = _EXACT64
+) -> str | None:
+    """Add ``slope * count + offset``, in float64 or in int64 with another limit; return None if that would
+    not be exact.
+    """
+    if any(abs(a) * int(n) + abs(b) >= limit for a, b, n in zip(slopes, offsets, head.sizes, strict=True)):
         return None
-    scaled, shifts = (_shortest(np.array(row, np.float64)) for row in (slopes, offsets))
+    if any(max(abs(a), abs(b)) >= limit for a, b in zip(slopes, offsets, strict=True)):
+        return None
+    dtype = np.float64 if limit == _EXACT64 else np.int64
+    scaled, shifts = (_shortest(np.array(row, dtype)) for row in (slopes, offsets))
     if (scaled != 1).any():
         counts = graph.add("Mul", counts, graph.constant(scaled))
     return graph.add("Add", counts, graph.constant(shifts)) if shifts.any() else counts

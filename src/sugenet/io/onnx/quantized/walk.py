@@ -102,7 +102,7 @@ class Walk:
         }
         self.operations: list[Operation] = []
         self.lows: dict[str, int] = {}
-        self.remarks: list[str] = []
+        self.remarks = list(graph.unread)
         self.start: LevelWire | None = None
         self.start_grid: QuantGrid | None = None
         self.first: RawInput | None = None
@@ -116,12 +116,6 @@ class Walk:
         for port in graph.outputs:
             self.readers[port.name].append(port)
         self.makers = {name: node for node in self.nodes for name in node.outputs if name}
-        unused = [name for name in graph.constants if name not in needed]
-        if unused:
-            raise FileError(
-                f"the constant {unused[0][:60]!r} is not used by anything that leads to an output. "
-                f"Remove it, or make it count."
-            )
         idle = [port.name for port in graph.inputs if port.name not in needed]
         if idle:
             raise FileError(f"the input {idle[0][:60]!r} does not lead to any output. Remove it.")
