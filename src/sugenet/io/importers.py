@@ -87,10 +87,10 @@ class _Options:
     """Shape of the samples, if they are followed as flat rows."""
 
     @property
-    def nothing_said(self) -> bool:
+    def describes_nothing(self) -> bool:
         """Whether no option describes the network."""
-        said = (self.inputs, self.zero, self.names, self.classes, self.image)
-        return self.strict and all(option is None for option in said)
+        describing = (self.inputs, self.zero, self.names, self.classes, self.image)
+        return self.strict and all(option is None for option in describing)
 
     def seen(self, imported: ImportReport) -> ImportReport:
         """Return an import with the shape of its images, from the samples or from the user."""
@@ -198,9 +198,9 @@ def read_onnx(
     """
     options = _Options(inputs, zero, strict, names, classes, image, prove)
     graph = read_graph(path)
-    own = own_network(graph) if options.nothing_said else None
-    if own is not None:
-        return (prove_own(own, graph) if prove else own).reported
+    imported = own_network(graph) if options.describes_nothing else None
+    if imported is not None:
+        return (prove_own(imported, graph) if prove else imported).reported
     if is_quantized(graph):
         return _levels(graph, options).reported
     chain, graph, output = onnx_reader.read_file(graph)

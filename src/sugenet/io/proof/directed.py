@@ -92,9 +92,9 @@ def _values(coding: Any, random: np.random.Generator) -> tuple[Any, ...]:
         first = [int(-(-cut // 1)) for cut in (*coding.cuts, *around) if abs(cut) < _FAR]
         kept = {value for cut in first or [0] for value in (cut - 1, cut)}
         return tuple(sorted(v for v in kept if low <= v <= high)) or (int(-(-coding.low // 1)),)
-    drawn = [] if not isinstance(coding, Real) else (random.normal(size=5) * _WIDE).tolist()
+    sampled = [] if not isinstance(coding, Real) else (random.normal(size=5) * _WIDE).tolist()
     cuts = [cut for cut in coding.cuts if abs(cut) < _FAR]
-    beside = {value for cut in cuts for value in (nextafter(cut, -_FAR), cut)} | {*around, *drawn}
+    beside = {value for cut in cuts for value in (nextafter(cut, -_FAR), cut)} | {*around, *sampled}
     return tuple(sorted(v for v in beside or {0.0} if low <= v <= high)) or (float(coding.low),)
 
 
