@@ -183,33 +183,38 @@ def files_of(source: Path) -> dict[str, Path]:
 
 
 @cache
-def syntax(path: Path) -> ast.Module:
-    return ast.parse(path.read_text())
+def syntax(path: Path) -> tuple[ast.AST, ...]:
+    """All nodes of a file, outer ones first."""
+    return tuple(ast.walk(ast.parse(path.read_text())))
 
 
-def imports_of(path: Path, *, typing: bool = True) -> Iterator[tuple[str, str | None]]:
+@cache
+def imports_of(path: Path, *, typing: bool = True) -> tuple[tuple[str, str | None], ...]:
     """What a file imports, anywhere in it: modules, and the name that is taken from each.
 
     Relative imports begin with a dot; without `typing` those for type checkers alone are left out.
     """
     skipped = {
         inner
-        for node in ast.walk(syntax(path))
+        for node in syntax(path)
         if isinstance(node, ast.If) and not typing and ast.unparse(node.test) == "TYPE_CHECKING"
         for inner in ast.walk(node)
     }
-    for node in ast.walk(syntax(path)):
+    imported: list[tuple[str, str | None]] = []
+    for node in syntax(path):
         if node in skipped:
             continue
         if isinstance(node, ast.Import):
-            yield from ((alias.name, None) for alias in node.names)
+            imported += [(alias.name, None) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            yield from (("." * node.level + (node.module or ""), alias.name) for alias in node.names)
+            origin = "." * node.level + (node.module or "")
+            imported += [(origin, alias.name) for alias in node.names]
+    return tuple(imported)
 
 
 def looked_up(path: Path) -> Iterator[str]:
     """Modules that a file names when it is called; `drawn` must do so, since drawing lies above it."""
-    for node in ast.walk(syntax(path)):
+    for node in syntax(path):
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "import_module":
             yield from (name.value for name in node.args if isinstance(name, ast.Constant))
 
@@ -326,7 +331,7 @@ def doubled_classes(source: Path) -> dict[str, list[str]]:
     for module, path in files_of(source).items():
         if module == FORMAT:
             continue
-        for node in ast.walk(syntax(path)):
+        for node in syntax(path):
             if isinstance(node, ast.ClassDef):
                 found[node.name].append(module)
     return {name: places for name, places in sorted(found.items()) if len(places) > 1}
@@ -663,7 +668,7 @@ def retired(source: Path) -> list[str]:
     for module, path in files_of(source).items():
         names = {(1, module.rpartition(".")[2])}
         empty = set()
-        for node in ast.walk(syntax(path)):
+        for node in syntax(path):
             if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                 names.add((node.lineno, node.name))
             elif isinstance(node, ast.arg):
