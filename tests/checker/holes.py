@@ -171,13 +171,13 @@ def literals() -> Iterator[Hole]:
 
 
 def variables_of(network, question):
-    from sugenet.checker.accelerate.integers import whole_of
+    from sugenet.checker.accelerate.integers import array_problem
     from sugenet.checker.accelerate.thresholds import thresholds_of
     from sugenet.checker.limit import Limit
     from sugenet.checker.setting import setting_of
     from tests.checker.typed import asked_of
 
-    return thresholds_of(whole_of(setting_of(asked_of(question, network), Limit()), Limit())).starts[-1]
+    return thresholds_of(array_problem(setting_of(asked_of(question, network), Limit()), Limit())).starts[-1]
 
 
 def infinities() -> Iterator[Hole]:

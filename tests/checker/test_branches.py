@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import sugenet as sg
 from sugenet.checker.accelerate import branches
 from sugenet.checker.accelerate.branches import branches_seen
-from sugenet.checker.accelerate.integers import Whole
+from sugenet.checker.accelerate.integers import ArrayProblem
 from sugenet.checker.limit import Limit
 from sugenet.errors import CertificateError, CheckLimitError, TooLargeError
 from sugenet.nn import DenseLayer, Head, Network
@@ -50,7 +50,7 @@ def agrees(base, rows, stays, layers, head, threads=1):
         ([[]], True),
         ([], False),
     ):
-        whole = Whole(base, rows, stays, None, layers, head, cases, Limit(None, None))
+        whole = ArrayProblem(base, rows, stays, None, layers, head, cases, Limit(None, None))
         assert branches_seen(whole, threads=threads) == (None if bad else len(sums)), cases
         assert len(sums) > 50 or seen_plainly(whole) == (None if bad else len(sums))
 
@@ -132,17 +132,17 @@ def test_what_branches_refuse():
     base, rows, stays, layers, head = drawn(np.random.default_rng(1), 4, (9,))
     fine = [[([1 << 60, -1, 0], 1)]]
     with pytest.raises(TooLargeError, match="too finely divided"):
-        branches_seen(Whole(base, rows, stays, None, layers, head, fine, Limit(None, None)))
+        branches_seen(ArrayProblem(base, rows, stays, None, layers, head, fine, Limit(None, None)))
     with pytest.raises(TooLargeError, match="too large"):
-        branches_seen(Whole(base + (1 << 31), rows, stays, None, layers, head, [], Limit(None, None)))
+        branches_seen(ArrayProblem(base + (1 << 31), rows, stays, None, layers, head, [], Limit(None, None)))
 
 
 def test_limits_end_a_check():
     base, rows, stays, layers, head = drawn(np.random.default_rng(2), 5, (90,))
     case = [[([1, -1, 0], 10)]]
     with pytest.raises(CheckLimitError, match="bytes"):
-        branches_seen(Whole(base, rows, stays, None, layers, head, case, Limit(None, 1000)))
+        branches_seen(ArrayProblem(base, rows, stays, None, layers, head, case, Limit(None, 1000)))
     rows = [[(1, gain)] for gain in np.random.default_rng(3).choice([-1, 1], (40, 90))]
     values = [[([1, -1, 0], 34)]]
     with pytest.raises(CheckLimitError, match="were not enough"):
-        branches_seen(Whole(base, rows, [0] * 40, None, layers, head, values, Limit(0, None)))
+        branches_seen(ArrayProblem(base, rows, [0] * 40, None, layers, head, values, Limit(0, None)))

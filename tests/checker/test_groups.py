@@ -9,7 +9,7 @@ import pytest
 
 from sugenet.checker.accelerate import words
 from sugenet.checker.accelerate.arrays import bits_layer
-from sugenet.checker.accelerate.integers import Whole
+from sugenet.checker.accelerate.integers import ArrayProblem
 from sugenet.checker.accelerate.words import blocks_seen
 from sugenet.checker.limit import Limit
 from tests.checker.plainly import seen_plainly
@@ -49,7 +49,7 @@ def agrees(base, rows, stays, layers, head):
         ([[(some, top), (other, rest + 1)], [(some, top + 1)], [(other, int(others.max()))]], True),
         ([], False),
     ):
-        whole = Whole(base, rows, stays, None, later, head, cases, Limit(None, None))
+        whole = ArrayProblem(base, rows, stays, None, later, head, cases, Limit(None, None))
         assert blocks_seen(whole, threads=1) == (None if bad else len(sums)), cases
         assert len(sums) > 100 or seen_plainly(whole) == (None if bad else len(sums))
 

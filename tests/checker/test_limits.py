@@ -9,7 +9,7 @@ import pytest
 
 import sugenet as sg
 from sugenet.checker.accelerate import sets as check_sets
-from sugenet.checker.accelerate.integers import whole_of
+from sugenet.checker.accelerate.integers import array_problem
 from sugenet.checker.limit import Limit
 from sugenet.checker.setting import setting_of
 from sugenet.errors import CertificateError, CheckLimitError, NetworkError
@@ -74,7 +74,7 @@ def test_another_number_of_inputs_is_refused_before_they_are_measured(monkeypatc
     network = bits(40, 64)
     certificate = json.loads(json.dumps(sg.count(network, [0] * 40, sg.Hamming(2)).certificate))
     certificate["question"]["region"]["radius"] = "30"
-    monkeypatch.setattr("sugenet.checker.accelerate.count.whole_of", None)
+    monkeypatch.setattr("sugenet.checker.accelerate.count.array_problem", None)
     with pytest.raises(CertificateError, match="the region has 1,099,138,042,172 inputs, not 821"):
         sg.check(certificate, network)
 
@@ -221,7 +221,7 @@ def test_verdicts_about_huge_heads_are_right(seed):
         counts = network.match_counts(rows, engine="definition")
         assert goal.violates(counts).tolist() == [truth.label(x) == found for x in truth.inputs]
     question = {"kind": "always", "label": 0, "where": []}
-    plain = whole_of(setting_of(asked_of(question, network), Limit()), Limit())
+    plain = array_problem(setting_of(asked_of(question, network), Limit()), Limit())
     assert plain.violates(network.match_counts(rows, engine="definition")).tolist() == [
         truth.label(x) != 0 for x in truth.inputs
     ]

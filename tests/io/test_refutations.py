@@ -127,7 +127,7 @@ def test_formulas_have_a_solution_iff_the_question_has_a_violation(name, tmp_pat
 def forged(certificate, network):
     """Claim that a refuted question is proved."""
 
-    from sugenet.checker.accelerate.integers import whole_of
+    from sugenet.checker.accelerate.integers import array_problem
     from sugenet.checker.accelerate.thresholds import thresholds_of
     from sugenet.checker.form import read_certificate
     from sugenet.checker.limit import Limit
@@ -135,7 +135,7 @@ def forged(certificate, network):
 
     form = form_of(network)
     asked = Asked(read_certificate(certificate, form).question, form, form, {}, None)
-    whole = whole_of(setting_of(asked, Limit()), Limit())
+    whole = array_problem(setting_of(asked, Limit()), Limit())
     certificate |= {"answer": "proved", "witness": None}
     total = thresholds_of(whole).starts[-1]
     certificate["proof"] = {"kind": "lemma", "variables": total, "facts": [], "cuts": [], "clauses": [[]]}

@@ -83,7 +83,7 @@ def _check_part(proof: Single, setting: Setting, limit: Limit, *, plain: bool) -
 def _compiled(proof: Single, setting: Setting, limit: Limit) -> str:
     """Check a proof with the compiled form of its rule."""
     from sugenet.checker.accelerate.enumeration import check_enumeration, is_large
-    from sugenet.checker.accelerate.integers import whole_of
+    from sugenet.checker.accelerate.integers import array_problem
 
     match proof:
         case Enumerate():
@@ -99,10 +99,10 @@ def _compiled(proof: Single, setting: Setting, limit: Limit) -> str:
                 return Large(setting, limit).check_bounds()
             from sugenet.checker.accelerate.bounds import check_bounds
 
-            return check_bounds(whole_of(setting, limit))
+            return check_bounds(array_problem(setting, limit))
         case Lemma():
             from sugenet.checker.accelerate.rup import check_rup
             from sugenet.checker.accelerate.thresholds import thresholds_of
 
-            return check_rup(proof, thresholds_of(whole_of(setting, limit)), limit=limit)
+            return check_rup(proof, thresholds_of(array_problem(setting, limit)), limit=limit)
     raise CertificateError(f"a proof of kind {proof.tag[1]!r} is not expected here.")

@@ -20,7 +20,7 @@ from sugenet.capacity import CardinalityThreshold, Criteria, Nested, SetFunction
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import NetworkError
 from sugenet.nn.arrays import ByContents, Ints, integer_array
-from sugenet.nn.layers import ROOM, check_size, checked_levels, checked_tops
+from sugenet.nn.layers import SUM_BITS, check_size, checked_levels, checked_tops
 from sugenet.nn.literals import lam_of
 from sugenet.reprs import ShortRepr, set_fields
 
@@ -28,7 +28,7 @@ __all__ = ["WIDE", "Head"]
 
 WIDE = 60
 """Maximum bits of the match counts of classes: float weights of a last layer, as integers, need more than
-the `ROOM` of hidden neurons.
+the `SUM_BITS` of hidden neurons.
 """
 
 
@@ -121,9 +121,9 @@ class Head(ByContents, ShortRepr):
         return np.asarray(np.minimum(self.weights, 0) @ self.input_tops)
 
     @cached_property
-    def room(self) -> int:
+    def sum_bits(self) -> int:
         """Number of bits that hold every match count: those of a hidden neuron, or `WIDE`."""
-        return ROOM if int(self.sizes.max(initial=0)) < 1 << ROOM else WIDE
+        return SUM_BITS if int(self.sizes.max(initial=0)) < 1 << SUM_BITS else WIDE
 
     def capacity(self, k: int) -> SetFunction:
         """Return nu of class k: |A & Lam| / n over the 2n literals, with multiplicity (docs/theory.md 5.1).

@@ -29,7 +29,7 @@ from sugenet.nn.neuron import NEVER, Neuron, QuantizedNeuron
 from sugenet.reprs import ShortRepr, set_fields
 
 __all__ = [
-    "ROOM",
+    "SUM_BITS",
     "WIDEST",
     "DenseLayer",
     "Layer",
@@ -45,10 +45,10 @@ __all__ = [
     "narrowed",
 ]
 
-ROOM = 31
+SUM_BITS = 31
 """Maximum bits of the match counts of hidden neurons."""
 _GLANCE = 8  # weights that distinguish most rows that differ
-_BITS = 1 << ROOM
+_BITS = 1 << SUM_BITS
 """Upper limit of match counts over bits."""
 WIDEST = 1 << 56
 """Upper limit of match counts over levels. It is large because raw inputs are rescaled by large weights,

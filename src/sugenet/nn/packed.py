@@ -35,7 +35,7 @@ from sugenet.errors import TooLargeError
 from sugenet.nn.arrays import Bits, Ints
 from sugenet.nn.conv import QuantizedConv
 from sugenet.nn.head import Head
-from sugenet.nn.layers import ROOM, Layer
+from sugenet.nn.layers import SUM_BITS, Layer
 
 __all__ = [
     "Levels",
@@ -391,7 +391,7 @@ class Packed:
     def of(cls, layers: Sequence[Layer], head: Head, engine: Any = "auto") -> Packed:
         """Pack the weights of a network."""
         parts = _parts(layers)
-        wide = head.room > ROOM
+        wide = head.sum_bits > SUM_BITS
         if not wide and head.tops is None and is_wide(head.weights):
             head = Head(head.weights, head.bias, head.scale, np.ones(head.inputs, np.int64))
         last = Rows if head.tops is None else Levels

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from sugenet.errors import QuestionError, TooLargeError
 from sugenet.nn import Head, Network
 from sugenet.nn.arrays import Ints
-from sugenet.nn.layers import ROOM
+from sugenet.nn.layers import SUM_BITS
 from sugenet.reprs import ShortRepr
 
 __all__ = ["Goal", "LabelGoal", "Ties", "Votes", "at_least", "lawful", "loses", "wins"]
@@ -63,8 +63,8 @@ class Goal:
     """
 
     cases: tuple[tuple[Votes, ...], ...]
-    room: int = ROOM
-    """Number of bits that is enough for every match count (`Head.room`)."""
+    sum_bits: int = SUM_BITS
+    """Number of bits that is enough for every match count (`Head.sum_bits`)."""
 
     @cached_property
     def votes(self) -> tuple[Votes, ...]:
@@ -81,12 +81,12 @@ class Goal:
     def factors(self) -> npt.NDArray[Any]:
         """One row per inequality: int64 if sums of match counts fit, else Python integers.
 
-        A match count is below ``2^room``, so no intermediate sum or difference, in any order, exceeds
-        ``|least| + 2^room * sum(|factors|)``.
+        A match count is below ``2^sum_bits``, so no intermediate sum or difference, in any order, exceeds
+        ``|least| + 2^sum_bits * sum(|factors|)``.
         """
         rows = [vote.factors for vote in self.votes]
         large = any(
-            abs(vote.least) + (sum(map(abs, vote.factors)) << self.room) >= 1 << 63 for vote in self.votes
+            abs(vote.least) + (sum(map(abs, vote.factors)) << self.sum_bits) >= 1 << 63 for vote in self.votes
         )
         return np.array(rows, dtype=object if large else np.int64).reshape(len(rows), -1 if rows else 0)
 
@@ -158,7 +158,7 @@ def _kept(head: Head, name: tuple[str, int, str], cases: Callable[[], tuple[tupl
     """Return a goal from the head's cache: the samples of a data set share a few goals."""
     known: dict[Any, Goal] = head.__dict__.setdefault("_goals", {})
     if name not in known:
-        known[name] = Goal(cases(), head.room)
+        known[name] = Goal(cases(), head.sum_bits)
     return known[name]
 
 
@@ -196,7 +196,7 @@ def lawful(network: Network, goal: Goal) -> Goal:
         return goal
     obeys = Votes((*[0] * network.head.outputs, -1), 0)
     rows = [[Votes((*vote.factors, 0), vote.least) for vote in case] for case in goal.cases]
-    return Goal(tuple((*row, obeys) for row in rows), goal.room)
+    return Goal(tuple((*row, obeys) for row in rows), goal.sum_bits)
 
 
 def at_least(head: Head, factors: Sequence[int], bound: int) -> Votes:

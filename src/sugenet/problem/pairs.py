@@ -72,7 +72,7 @@ class Joint:
             [Votes((*[0] * k, *vote.factors), vote.least) for vote in wins(self.right.head, q).cases[0]]
             for q in range(m)
         ]
-        room = max(self.left.head.room, self.right.head.room)
+        room = max(self.left.head.sum_bits, self.right.head.sum_bits)
         return Goal(tuple((*lefts[p], *rights[q]) for p, q in pairs), room)
 
     def is_ordered(self, pairs: Iterable[tuple[int, int]]) -> bool:
@@ -271,7 +271,7 @@ def merged(near: Neighbourhood, goal: Goal) -> Problem:
     shifts = before - np.minimum(weights, 0).sum(axis=1) + shifts  # now missing from the match counts
     cases = tuple(tuple(_moved(vote, shifts) for vote in case) for case in goal.cases)
     smaller = Network(network.encoder, layers, Head(weights), network.classes, domain=network.domain)
-    return Problem(replace(near, network=smaller), Goal(cases, goal.room))
+    return Problem(replace(near, network=smaller), Goal(cases, goal.sum_bits))
 
 
 def _moved(vote: Votes, shifts: Ints) -> Votes:

@@ -29,7 +29,7 @@ from sugenet.nn.codings import Coding, Span
 from sugenet.nn.encoder import Encoder
 from sugenet.nn.head import Head
 from sugenet.nn.laws import Law
-from sugenet.nn.layers import ROOM, Layer
+from sugenet.nn.layers import SUM_BITS, Layer
 from sugenet.nn.packed import is_wide_sum
 from sugenet.reason.envelope import domain_data
 from sugenet.reason.questions.reading import described_within
@@ -476,10 +476,10 @@ def _rows(weights: Ints) -> dict[str, Any]:
 
 def _head(head: Head) -> dict[str, Any]:
     slopes, offsets, unit = head.integers
-    if head.room > ROOM:
+    if head.sum_bits > SUM_BITS:
         raise TooLargeError(
-            f"the scores of this network are whole numbers of up to {head.room} bits, as a float last layer "
-            f"makes them, and the page counts in {ROOM}. Ask on the command line or in Python."
+            f"the scores of this network are integers of up to {head.sum_bits} bits, as a float last layer "
+            f"makes them, and the page counts in {SUM_BITS}. Ask on the command line or in Python."
         )
     rows = _rows(head.weights)
     if head.tops is not None:

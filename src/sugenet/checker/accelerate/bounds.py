@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.checker.accelerate.arrays import Layer, Picking, Summing, bits_layer
-from sugenet.checker.accelerate.integers import Demand, Whole, over_neurons, reachable
+from sugenet.checker.accelerate.integers import ArrayProblem, Demand, over_neurons, reachable
 from sugenet.checker.accelerate.products import Bits, Ints
 from sugenet.checker.limit import Limit
 from sugenet.checker.problem import max_together
@@ -23,7 +23,7 @@ from sugenet.errors import CertificateError
 __all__ = ["check_bounds", "exclude", "max_turned"]
 
 
-def check_bounds(problem: Whole) -> str:
+def check_bounds(problem: ArrayProblem) -> str:
     """Check that bounds alone exclude every violation."""
     base, features, limit = problem.base, problem.features, problem.limit
     limit.fits(48 * len(base) * len(features), "the bounds of the first layer")

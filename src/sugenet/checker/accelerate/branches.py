@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.checker.accelerate.branching import GOES_ON, NODES, SET_ASIDE, TOP, VECTOR, VIOLATION, search
-from sugenet.checker.accelerate.integers import Whole, over_neurons, reachable
+from sugenet.checker.accelerate.integers import ArrayProblem, over_neurons, reachable
 from sugenet.checker.accelerate.later import cores
 from sugenet.checker.accelerate.products import Bits, Ints
 from sugenet.checker.limit import Limit
@@ -33,7 +33,7 @@ _LARGE, _SUM = 1 << 62, 1 << 31
 _DIGITS = 20
 
 
-def branches_seen(problem: Whole, threads: int | None = None) -> int | None:
+def branches_seen(problem: ArrayProblem, threads: int | None = None) -> int | None:
     """Return the number of combinations, or None if one of them is a violation."""
     low, high = reachable(problem.base, problem.features, len(problem.features))
     loose = np.flatnonzero((low >= 0) != (high >= 0))

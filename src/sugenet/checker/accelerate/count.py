@@ -17,7 +17,7 @@ import numpy as np
 
 from sugenet.checker.accelerate.arrays import Arrays, backed
 from sugenet.checker.accelerate.counting import MANY, CountPart, CountRegion, counted, counted_in_words
-from sugenet.checker.accelerate.integers import whole_of
+from sugenet.checker.accelerate.integers import array_problem
 from sugenet.checker.accelerate.products import Ints
 from sugenet.checker.accelerate.sets import as_words, sets_of
 from sugenet.checker.counting import see_parts, see_totals
@@ -133,7 +133,7 @@ def _region(asked: Asked, network: Arrays, total: int, limit: Limit) -> CountReg
     size = _size([row for _, row in weights.values()], units, limit)
     if size != total:  # the claim is false, so nothing is computed
         raise CertificateError(f"the region has {as_words(size)} inputs, not {as_words(total)}.")
-    problem = whole_of(setting, limit)
+    problem = array_problem(setting, limit)
     options = dict(zip(weights, problem.features, strict=True))
     states = {feature: sorted(option.order for option in row) for feature, (row, _) in weights.items()}
     return CountRegion(network, problem, options, states, setting.own, limit)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from sugenet.checker.accelerate.arrays import Arrays
-from sugenet.checker.accelerate.integers import Demand, Whole
+from sugenet.checker.accelerate.integers import ArrayProblem, Demand
 from sugenet.checker.accelerate.later import LaterLayers, cores
 from sugenet.checker.accelerate.products import Ints
 from sugenet.checker.accelerate.walk import SetWalk
@@ -41,7 +41,7 @@ class CountRegion:
     """The region of the question in integers, with features in order of their indices."""
 
     network: Arrays
-    whole: Whole
+    whole: ArrayProblem
     options: dict[int, list[tuple[int, Ints]]]
     """For each feature that can change, the weight and the gain of each option."""
     states: dict[int, list[int]]

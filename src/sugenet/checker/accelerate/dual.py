@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.checker.accelerate.arrays import Layer, Picking, Sliding, backed
-from sugenet.checker.accelerate.integers import whole_of
+from sugenet.checker.accelerate.integers import array_problem
 from sugenet.checker.accelerate.products import Ints
 from sugenet.checker.form import Dual
 from sugenet.checker.limit import Limit
@@ -462,7 +462,7 @@ def _layer(layer: Layer, limit: Limit) -> _Stepped | _Largest:
 
 def _two_sides(setting: Setting, limit: Limit) -> _Question:
     """Return a question about two sides, as thresholds over the gains of its changes in the first layer."""
-    problem = whole_of(setting, limit)
+    problem = array_problem(setting, limit)
     n_neurons, features = len(problem.base), sorted(setting.options)
     listed = []
     for options in problem.offered:

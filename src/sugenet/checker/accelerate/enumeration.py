@@ -20,7 +20,7 @@ from dataclasses import replace
 import numpy as np
 
 from sugenet.checker.accelerate.arrays import Summing, cuts_of
-from sugenet.checker.accelerate.integers import Whole, reachable, whole_of
+from sugenet.checker.accelerate.integers import ArrayProblem, array_problem, reachable
 from sugenet.checker.accelerate.sets import as_words, sets_of
 from sugenet.checker.limit import Limit
 from sugenet.checker.problem import max_together, priced
@@ -60,7 +60,7 @@ def check_enumeration(setting: Setting, limit: Limit) -> str:
         from sugenet.checker.accelerate.large import Large
 
         return _said("walk", Large(setting, limit).sets_seen(), sets)
-    problem = whole_of(setting, limit)
+    problem = array_problem(setting, limit)
     if is_free:
         problem = replace(problem, budget=None)
     refusal: TooLargeError | None = None
@@ -81,7 +81,7 @@ def _said(form: str, seen: int | None, sets: int | None) -> str:
     return f"none of the {as_words(seen)} sets of changes is a violation ({form})"
 
 
-def _forms(problem: Whole, sets: int | None) -> Iterator[str]:
+def _forms(problem: ArrayProblem, sets: int | None) -> Iterator[str]:
     """Yield the forms for a question, the fastest first."""
     if problem.budget is None and not problem.behind:
         yield "branch and bound"
@@ -90,14 +90,14 @@ def _forms(problem: Whole, sets: int | None) -> Iterator[str]:
     yield "walk"
 
 
-def _turning(problem: Whole) -> int:
+def _turning(problem: ArrayProblem) -> int:
     """Return how many neurons of the first layer can turn."""
     lightest = (min(price for price, _ in row) for row in problem.features)
     low, high = reachable(problem.base, problem.features, max_together(lightest, problem.budget))
     return int(np.count_nonzero((low >= 0) != (high >= 0)))
 
 
-def _seen(form: str, problem: Whole, sets: int | None) -> int | None:
+def _seen(form: str, problem: ArrayProblem, sets: int | None) -> int | None:
     """Return the number of sets that a form visited, or None if one is a violation; load compiled code if
     needed.
     """

@@ -24,17 +24,17 @@ from sugenet.checker.setting import Setting
 from sugenet.checker.sides import merged
 
 __all__ = [
+    "ArrayProblem",
     "Demand",
     "OptionTable",
     "Options",
-    "Whole",
     "added",
+    "array_problem",
     "dense_rows",
     "joined",
     "over_neurons",
     "reachable",
     "violations",
-    "whole_of",
 ]
 
 _CELLS = 1 << 18
@@ -46,7 +46,7 @@ Demand: TypeAlias = tuple[list[int], int]
 
 
 @dataclass(frozen=True, eq=False)
-class Whole:
+class ArrayProblem:
     """A network and a question about it in integers."""
 
     base: Ints
@@ -109,7 +109,7 @@ def violations(cases: list[list[Demand]], head: Ints, counts: npt.NDArray[Any]) 
 # -- first and later layers ----------------------------------------------------------------------------------
 
 
-def whole_of(setting: Setting, limit: Limit) -> Whole:
+def array_problem(setting: Setting, limit: Limit) -> ArrayProblem:
     """Return a setting in integers."""
     options, budget = priced(setting, limit)
     changes = sum(len(row) for row, _ in options.values())
@@ -134,7 +134,9 @@ def whole_of(setting: Setting, limit: Limit) -> Whole:
     cases = [[in_integers(*part) for part in case] for case in setting.cases]
     if len(cuts) == 1:
         network = cuts[0]
-        return Whole(base, features, stays, budget, list(network.layers[1:]), network.head, cases, limit)
+        return ArrayProblem(
+            base, features, stays, budget, list(network.layers[1:]), network.head, cases, limit
+        )
     return _merged(base, features, stays, cuts, cases, limit)
 
 
@@ -260,7 +262,7 @@ def _merged(
     networks: tuple[Arrays, ...],
     cases: list[list[Demand]],
     limit: Limit,
-) -> Whole:
+) -> ArrayProblem:
     """Return two sides with equal or opposite neurons merged, in plain form, and converted back to match
     counts.
     """
@@ -294,7 +296,7 @@ def _merged(
         for case in cases
     ]
     kept = [[(price, np.array(gain, np.int64)) for price, gain in row] for row in options]
-    return Whole(np.array(margins, np.int64), kept, stays, None, layers, head, folded, limit)
+    return ArrayProblem(np.array(margins, np.int64), kept, stays, None, layers, head, folded, limit)
 
 
 def _rows(weights: Ints, thresholds: Ints) -> list[Row]:

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.checker.accelerate.integers import Whole, dense_rows, over_neurons
+from sugenet.checker.accelerate.integers import ArrayProblem, dense_rows, over_neurons
 from sugenet.checker.limit import Limit
 from sugenet.checker.problem import IntegerProblem, max_together, numbered
 from sugenet.errors import CertificateError
@@ -53,7 +53,7 @@ class ThresholdSystem:
         return list(accumulate(sizes, initial=0))
 
 
-def thresholds_of(problem: Whole) -> ThresholdSystem:
+def thresholds_of(problem: ArrayProblem) -> ThresholdSystem:
     """Return a question in integers as thresholds over 0/1 variables, with the goal's inequalities last.
 
     Each feature's options, including its own state, are in order. Step k is true iff the option is the k-th

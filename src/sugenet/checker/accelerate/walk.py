@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.checker.accelerate.arrays import Layer, Summing, bits_layer
-from sugenet.checker.accelerate.integers import Options, OptionTable, Whole, joined
+from sugenet.checker.accelerate.integers import ArrayProblem, Options, OptionTable, joined
 from sugenet.checker.accelerate.later import Patterns, cores, counts_after
 from sugenet.checker.accelerate.products import Ints
 from sugenet.checker.accelerate.vectors import fetch, reaches
@@ -53,7 +53,7 @@ class WalkSeen:
     """Whether some pattern is a violation."""
 
 
-def walk_seen(integer_problem: Whole) -> int | None:
+def walk_seen(integer_problem: ArrayProblem) -> int | None:
     """Return the number of sets, or None if one of them is a violation."""
     problem = (
         integer_problem.base,
@@ -67,7 +67,7 @@ def walk_seen(integer_problem: Whole) -> int | None:
     return None if seen.bad else seen.sets
 
 
-def _behind(problem: Whole) -> Sequence[Layer]:
+def _behind(problem: ArrayProblem) -> Sequence[Layer]:
     """Return the later layers written out, or as they are if some would be large or have no neurons."""
     size = sum(layer.outputs * layer.inputs for layer in problem.behind if not isinstance(layer, Summing))
     is_empty = not len(problem.base) or any(layer.outputs == 0 for layer in problem.behind)

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from sugenet.checker.accelerate.blocks import visit
 from sugenet.checker.accelerate.digits import MOST, SLOT, WORDS
-from sugenet.checker.accelerate.integers import Demand, Options, OptionTable, Whole, joined, violations
+from sugenet.checker.accelerate.integers import ArrayProblem, Demand, Options, OptionTable, joined, violations
 from sugenet.checker.accelerate.later import cores
 from sugenet.checker.accelerate.products import Ints, through
 from sugenet.checker.accelerate.turning import Turning, words_of
@@ -253,7 +253,7 @@ def _zeros(words: int) -> npt.NDArray[np.uint64]:
 # -- questions -----------------------------------------------------------------------------------------------
 
 
-def blocks_seen(problem: Whole, threads: int | None = None) -> int | None:
+def blocks_seen(problem: ArrayProblem, threads: int | None = None) -> int | None:
     """Return the number of sets, including the empty one, or None if one of them is a violation."""
     prices = [price for row in problem.features for price, _ in row]
     if not prices or not len(problem.base) or sum(prices) >= 1 << 60:

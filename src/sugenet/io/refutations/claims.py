@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from sugenet.checker.accelerate.integers import whole_of
+from sugenet.checker.accelerate.integers import array_problem
 from sugenet.checker.accelerate.origin import form_of
 from sugenet.checker.accelerate.thresholds import ThresholdSystem, thresholds_of
 from sugenet.checker.domain import within_domain
@@ -107,7 +107,7 @@ def claims_of(
                 f"a proof of kind {part.tag[1]!r} cannot be exported in this format. "
                 "Ask again with the engine cdcl, or use the format 'lrat'."
             )
-        thresholds = thresholds_of(whole_of(setting_of(asked, limit, number, inputs), limit))
+        thresholds = thresholds_of(array_problem(setting_of(asked, limit, number, inputs), limit))
         if kind is Lemmas and isinstance(part, Lemma):
             steps = _steps(part, thresholds.starts[-1], limit)
             claims.append(Lemmas(thresholds, part.facts, part.cuts, steps))

@@ -188,7 +188,7 @@ def _query(network: Network, query: Query) -> tuple[Problem, ...]:
             refused = error
             continue
         cases = tuple(tuple(map(vote, conjunction)) for conjunction in case.condition)
-        goal = Goal(cases, network.head.room)
+        goal = Goal(cases, network.head.sum_bits)
         problems.append(Problem(near, lawful(network, goal)))
     if refused is not None and not problems:  # boxes without an input are left out, unless all are empty
         raise refused

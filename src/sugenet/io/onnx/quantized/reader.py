@@ -45,10 +45,10 @@ from sugenet.io.onnx.quantized.values import (
     ends_of,
     floats_of,
     integer_levels,
+    integers_of,
     number_of,
     rising,
     row_of,
-    whole_of,
     word,
     zero_of,
 )
@@ -167,7 +167,7 @@ def _flat(node: Node, _inputs: list[Value | None], shape: tuple[int, ...]) -> tu
 
 def _squeezed(node: Node, inputs: list[Value | None], shape: tuple[int, ...]) -> tuple[int, ...]:
     axes = node.attributes.get("axes") or (
-        whole_of(inputs[1]).reshape(-1).tolist() if len(inputs) > 1 and inputs[1] is not None else None
+        integers_of(inputs[1]).reshape(-1).tolist() if len(inputs) > 1 and inputs[1] is not None else None
     )
     if axes is None:
         axes = [k + 1 for k, long in enumerate(shape) if long == 1]
@@ -180,7 +180,7 @@ def _squeezed(node: Node, inputs: list[Value | None], shape: tuple[int, ...]) ->
 
 
 def _target_shape(node: Node, inputs: list[Value | None], shape: tuple[int, ...]) -> tuple[int, ...]:
-    size, target = prod(shape), whole_of(inputs[1]).reshape(-1).tolist()
+    size, target = prod(shape), integers_of(inputs[1]).reshape(-1).tolist()
     refuse_if(node.attributes.get("allowzero", 0) and 0 in target, "its allowzero makes an empty tensor.")
     kept = [shape[k - 1] if long == 0 and k else long for k, long in enumerate(target)][1:]
     known = prod(long for long in kept if long > 0)
@@ -253,7 +253,7 @@ def _weights(inputs: list[Value | None], index: int, axis: int) -> FixedLevelArr
         raise FileError("its weights are not integer constants.")
     scale = floats_of(inputs[index + 1]).reshape(-1)
     refuse_if(not (np.isfinite(scale).all() and (scale > 0).all()), "a scale of its weights is not positive.")
-    zeros = np.zeros(1, np.int64) if zero is None else whole_of(zero).reshape(-1)
+    zeros = np.zeros(1, np.int64) if zero is None else integers_of(zero).reshape(-1)
     kinds = {value.array.dtype} | ({zero.array.dtype} if isinstance(zero, FixedArray) else set())
     if len(kinds) > 1 or value.array.dtype.itemsize > 1:
         named = " and ".join(sorted(map(str, kinds)))
@@ -292,7 +292,7 @@ def _requantized(
 
 def _bias(value: Value | None, count: int) -> Ints:
     """Return a bias of 32 bits, one per output."""
-    bias = whole_of(value).reshape(-1)
+    bias = integers_of(value).reshape(-1)
     if not isinstance(value, FixedArray) or value.array.dtype != np.int32 or bias.size != count:
         raise FileError(f"its bias must be int32 with one number for each of {count} outputs.")
     return bias

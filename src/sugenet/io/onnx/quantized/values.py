@@ -39,10 +39,10 @@ __all__ = [
     "floats_of",
     "image",
     "integer_levels",
+    "integers_of",
     "number_of",
     "rising",
     "row_of",
-    "whole_of",
     "word",
     "zero_of",
 ]
@@ -262,7 +262,7 @@ def floats_of(value: Value | None) -> Array:
     return value.array
 
 
-def whole_of(value: Value | None) -> Ints:
+def integers_of(value: Value | None) -> Ints:
     """Return a constant of integers."""
     if not isinstance(value, FixedArray) or value.array.dtype.kind not in "iu":
         raise FileError("one of its constants is missing or does not contain integers.")
