@@ -2,6 +2,7 @@
 fail.
 """
 
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -120,3 +121,13 @@ def test_a_fair_network_reads_nothing_protected():
     forged = claimed(network, sg.Fair(["p"]))
     with pytest.raises(CertificateError):
         sg.check({**forged, "proof": {"kind": "order"}}, network)
+
+
+def test_constant_scores_are_compared_with_the_class_they_lose_to():
+    """Several inequalities of a case are about no neuron: the largest bound among them counts."""
+    head = Head([[-6], [-7], [6]], (Fraction(1, 3), 1, 0), (1, 0, 0))
+    network = Network(Encoder([thermometer([2], 0)], ["p"]), [], head)
+    assert never_lower(network, 0, True)
+    answer = sg.verify(network, sg.Monotone("p"), engine="bounds")
+    assert answer.is_proved
+    assert sg.check(answer, network)

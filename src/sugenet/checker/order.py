@@ -73,7 +73,11 @@ def _is_excluded(
     case: Sequence[tuple[list[Fraction], Fraction]], network: NetworkForm, ways: Sequence[_Way]
 ) -> bool:
     outputs, rows = network.head.outputs, network.head.weights
-    right = {tuple(-f for f in factors[outputs:]): b for factors, b in case if not any(factors[:outputs])}
+    right: dict[tuple[Fraction, ...], Fraction] = {}
+    for factors, b in case:
+        if not any(factors[:outputs]):  # equal rows, such as those of constant scores, keep the largest bound
+            opposite = tuple(-f for f in factors[outputs:])
+            right[opposite] = max(b, right.get(opposite, b))
     for factors, a in case:
         b = right.get(tuple(factors[:outputs]))
         # a class for broken laws has no row, and is not followed
