@@ -129,8 +129,8 @@ def test_conditions_are_joined_over_options_and_categories(capsys, model):
 @pytest.mark.parametrize(
     "words",
     [
-        ("report", "digits", "--index", "7", "-o", "-"),
-        ("report", "digits", "--index", "7", "--interactive", "-o", "-"),
+        ("report", "digits", "--index", "7", "--time-limit", "600", "-o", "-"),
+        ("report", "digits", "--index", "7", "--interactive", "--time-limit", "600", "-o", "-"),
         ("why", "digits", "--index", "7", "--l0", "2", "-n", "3", "--json"),
         ("whatif", "digits", "--index", "7", "-n", "all", "--json"),
         ("count", "digits", "--index", "7", "--hamming", "3", "--json"),
