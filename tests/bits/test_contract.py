@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from sugenet.bits import EngineName, PackedLayer, PackedNetwork, pack, pack_signs, unpack
 from sugenet.errors import SugenetError
+from tests.thinned import examples
 
 ENGINES: list[EngineName] = ["numba", "numpy"]
 SIZES = [1, 7, 8, 9, 15, 16, 17, 33, 63, 64, 65, 129, 192]
@@ -83,7 +84,7 @@ def test_sizes_around_words_and_blocks(engine: EngineName, n: int, zeros: bool) 
         check_layer(layer, x, w, tau)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.integers(1, 1100), st.integers(1, 150), st.integers(0, 70), st.booleans(), st.integers(0, 2**32))
 @pytest.mark.parametrize("name", ENGINES)
 def test_layers_of_any_size(name: EngineName, n: int, m: int, batch: int, zeros: bool, seed: int) -> None:
@@ -200,7 +201,7 @@ def build(weights: list[Ints], taus: list[Ints], engine: EngineName) -> PackedNe
     return PackedNetwork(layers, head)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.lists(st.integers(1, 140), min_size=2, max_size=5), st.integers(0, 140), st.integers(0, 2**32))
 @pytest.mark.parametrize("name", ENGINES)
 def test_networks_of_any_shape(name: EngineName, sizes: list[int], batch: int, seed: int) -> None:

@@ -25,6 +25,7 @@ from sugenet.bits import (
 )
 from sugenet.errors import EncodingError, NetworkError, SugenetError
 from sugenet.nn import ConvLayer, PoolLayer, Window
+from tests.thinned import examples
 
 ENGINES: list[EngineName] = ["numba", "numpy"]
 WIDTHS = [1, 3, 63, 64, 65]
@@ -113,7 +114,7 @@ def windows(draw: st.DrawFn, channels: int) -> Window:
 # Convolutions
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.data())
 @pytest.mark.parametrize("name", ENGINES)
 def test_convolutions_of_any_geometry(name: EngineName, data: st.DataObject) -> None:
@@ -198,7 +199,7 @@ def test_weights_larger_than_one_are_several_literals(engine: EngineName) -> Non
 # Pooling and chains
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.data())
 @pytest.mark.parametrize("name", ENGINES)
 def test_pooling_of_any_geometry(name: EngineName, data: st.DataObject) -> None:
@@ -211,7 +212,7 @@ def test_pooling_of_any_geometry(name: EngineName, data: st.DataObject) -> None:
     check([layer], rng.random((data.draw(st.sampled_from([0, 1, 3])), layer.inputs)) < dense, name)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.data())
 @pytest.mark.parametrize("name", ENGINES)
 def test_chains_of_convolutions_and_pooling(name: EngineName, data: st.DataObject) -> None:

@@ -16,6 +16,7 @@ from sugenet.bits.numba_engine import on_a_line
 from sugenet.bits.numba_maps import _own_room
 from sugenet.bits.window import Window
 from sugenet.errors import EncodingError, NetworkError, SugenetError
+from tests.thinned import examples
 
 ENGINES = ["numba", "numpy"]
 
@@ -173,7 +174,7 @@ def test_threads_that_share_one_sample():
             assert np.array_equal(arena, kept)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.data())
 def test_a_line_that_is_proved_is_the_steps(data):
     """All sums of small ranges, in both kinds of floats; even steps are found, others never claimed."""

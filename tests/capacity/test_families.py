@@ -36,6 +36,7 @@ from sugenet.capacity import (
 )
 from sugenet.errors import CapacityError, CriteriaError, NotMonotoneError, ScaleError, TooLargeError
 from tests.capacity.oracles import GRADES, focal_sets, monotone_tables, places, set_functions
+from tests.thinned import examples
 
 
 @given(set_functions())
@@ -322,7 +323,7 @@ def test_floats_of_unlucky_size_are_refused_with_the_remedy(monkeypatch):
         next(mu.focal_sets(by="size"))
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(set_functions(max_n=4))
 def test_values_are_frozen_and_hash_by_value(mu):
     with pytest.raises(AttributeError):

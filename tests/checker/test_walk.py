@@ -19,6 +19,7 @@ from tests.engines.test_sets import NEVER, REGIONS, planted, wide
 from tests.engines.walked import expected, pieces, walk, walked_plainly
 from tests.problem.levels import any_network, some_of
 from tests.problem.small import random_sample
+from tests.thinned import examples
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -136,7 +137,7 @@ def problems(draw):
 
 
 @given(problems(), st.integers(1, 3), st.sampled_from([1, 4, 512]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_as_the_plain_form(problem, threads, together):
     base, features, budget, layers, head = problem
     head = head[:, : len(layers[0][1]) if layers else len(base)]

@@ -66,7 +66,7 @@ def imported(path):
             yield from ((node.module, alias.name) for alias in node.names)
 
 
-def test_the_judge_imports_itself_and_one_file_of_it_the_definition():
+def test_the_checker_imports_itself_and_one_file_of_it_the_definition():
     files = sorted((SOURCE / "checker").rglob("*.py"))
     assert len(files) > 20
     for path in files:
@@ -130,14 +130,14 @@ def asked_alone(tmp_path, chosen, where, *, plain):
     return said
 
 
-def test_the_judge_runs_where_every_other_room_is_locked(tmp_path):
+def test_the_checker_runs_where_every_other_package_is_locked(tmp_path):
     chosen = [*some_of_each(make_golden.stored()["certificates"]), *about_ratings()]
     assert len(chosen) > 90 + 3 * len(LEARNED)
     assert asked_alone(tmp_path, chosen, SOURCE.parent, plain=False) == [row["said"] for row in chosen]
 
 
 @pytest.mark.slow
-def test_the_judge_can_be_copied_out(tmp_path):
+def test_the_checker_can_be_copied_out(tmp_path):
     package = tmp_path / "copied" / "sugenet"
     package.mkdir(parents=True)
     (package / "__init__.py").touch()

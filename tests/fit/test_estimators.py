@@ -498,7 +498,7 @@ def run(code):
     ).stdout.strip()
 
 
-def test_the_room_stays_light():
+def test_the_package_stays_light():
     assert (
         run("import sugenet.fit, sys; print(*[name for name in ('sklearn', 'torch') if name in sys.modules])")
         == ""

@@ -14,6 +14,7 @@ from sugenet.fit import Epoch, Settings, learn_encoder, train
 from sugenet.fit.settings import region_text, robust_region
 from sugenet.fit.table import read_arrays
 from sugenet.nn import Encoder, Head, Network, OneHot, Steps, bit, integer, thermometer, threshold
+from tests.thinned import examples
 
 torch = pytest.importorskip("torch")
 
@@ -85,7 +86,7 @@ def reachable(encoder, sample, region):
     }
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(cases(), st.integers(0, 3))
 def test_the_adversary_stays_inside_and_ends_are_those_of_the_region(case, seed):
     encoder, sample, region = case

@@ -503,7 +503,7 @@ def test_without_torch_the_remedy_is_named(monkeypatch):
         train(X, y)
 
 
-def test_importing_the_room_does_not_import_torch():
+def test_importing_the_package_does_not_import_torch():
     code = "import sugenet.fit, sugenet.data, sys; print('torch' in sys.modules, 'sklearn' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "False"]

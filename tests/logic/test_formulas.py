@@ -14,6 +14,7 @@ from sugenet.logic import Reading, Statement, parse_formula
 from sugenet.logic.composed import Wanted
 from sugenet.logic.formulas import data_of, formula_of, holds, negated
 from tests.logic.wholes import all_choices
+from tests.thinned import examples
 
 VALUES = ("1", "2", "3")
 READINGS = [Reading.given(name, dict(zip(VALUES, (0, 1, 2), strict=True))) for name in "abc"]
@@ -64,7 +65,7 @@ def formulas():
     )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @draw(formulas())
 def test_text_means_what_python_says(pair):
     text, python = pair

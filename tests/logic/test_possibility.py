@@ -25,9 +25,10 @@ from sugenet.logic.formulas import Every, Listed, OneOf, Some, easiest, holds, i
 from sugenet.logic.search import Choices
 from tests.logic.test_formulas import READINGS, formulas
 from tests.logic.wholes import all_choices, by_definition, cheapest_by_definition, given
+from tests.thinned import examples
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @draw(formulas())
 def test_the_gap_of_a_formula_and_of_its_opposite(pair):
     whole = Statement.of(READINGS, pair[0])

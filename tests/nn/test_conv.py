@@ -24,6 +24,7 @@ from sugenet.nn import (
     summary,
 )
 from sugenet.nn.folding import sign_of_affine
+from tests.thinned import examples
 
 
 @st.composite
@@ -65,7 +66,7 @@ def sums_by_hand(weights, window, groups, values, fill):
     return outputs
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.data())
 def test_match_counts_are_those_of_the_taps_inside(data):
     groups = data.draw(st.integers(1, 2))
@@ -93,7 +94,7 @@ def test_match_counts_are_those_of_the_taps_inside(data):
     assert layer.neuron(j) == dense.neuron(j)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(windows(), st.data())
 def test_pooling_is_any_or_every_of_the_window(window, data):
     every = data.draw(st.lists(st.booleans(), min_size=window.shape[0], max_size=window.shape[0]))
@@ -115,7 +116,7 @@ def test_pooling_is_any_or_every_of_the_window(window, data):
     assert layer.neuron(1) == layer.unrolled().neuron(1)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.data(), st.sampled_from([1, -1]), st.sampled_from([0, 1, -1]))
 def test_folding_a_convolution_is_the_sign_of_the_real_one(data, zero, fill):  # docs/theory.md 4.1
     window = data.draw(windows(channels=data.draw(st.integers(1, 2))))

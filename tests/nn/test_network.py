@@ -30,6 +30,7 @@ from sugenet.nn import (
 )
 from sugenet.nn.arrays import integer_array
 from tests.nn.nets import bipolars, networks, raw, samples, scores_by_hand
+from tests.thinned import examples
 
 ENGINES = ["definition", "numpy", "numba"]
 
@@ -52,7 +53,7 @@ def test_every_engine_gives_the_definition(network, data):
     assert network.head.tied(counts).tolist() == [row.count(max(row)) > 1 for row in expected]
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(networks(most=3), st.data())
 def test_weights_that_count_more_than_once(network, data):
     rows = data.draw(samples(network))

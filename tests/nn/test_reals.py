@@ -17,6 +17,7 @@ from sugenet.nn import DenseLayer, Encoder, Head, Network, Real, RealLayer, Wind
 from sugenet.nn.boxed import in_box
 from sugenet.nn.conv import ConvLayer
 from sugenet.web import payload
+from tests.thinned import examples
 
 
 def slowly(layer, x):
@@ -44,7 +45,7 @@ numbers = (
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(
     st.integers(0, 10**6),
     st.lists(numbers, min_size=6, max_size=6),
@@ -86,7 +87,7 @@ def test_convolutions_leave_padding_out():
     assert [layer.sums(w) for w in W.tolist()] == sums.tolist()
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(st.integers(0, 10**6), st.sampled_from([2, 30, 54]), st.booleans())
 def test_a_layer_over_a_box_is_the_layer_there(seed, bits, maps):
     """Short weights exactly; long ones within thresholds that are as much further apart."""

@@ -31,6 +31,7 @@ from sugenet.nn import (
     summary,
 )
 from tests.nn.level_nets import KINDS, level_network, slow_counts, slow_levels
+from tests.thinned import examples
 
 
 def every_sample(encoder: Encoder) -> np.ndarray[Any, Any]:
@@ -110,7 +111,7 @@ def test_thresholds_on_sums_and_on_match_counts_are_the_same_and_canonical() -> 
     assert layer.column(1)[1].tolist() == [-3]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data())
 def test_a_neuron_is_a_sugeno_integral_on_its_levels(data: st.DataObject) -> None:
     tops = data.draw(st.lists(st.integers(0, 2), min_size=1, max_size=3), "tops")
@@ -131,7 +132,7 @@ def test_a_neuron_is_a_sugeno_integral_on_its_levels(data: st.DataObject) -> Non
             assert stair.step(m).active([1 if bit else -1 for bit in bits]) == (level >= m)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data())
 def test_rules_are_the_minimal_level_vectors(data: st.DataObject) -> None:
     tops = data.draw(st.lists(st.integers(1, 3), min_size=1, max_size=3), "tops")

@@ -19,6 +19,7 @@ from sugenet.web import payload
 from tests.fuzzing.forgeries import real
 from tests.fuzzing.truth import Truth, is_true
 from tests.problem.levels import every_input
+from tests.thinned import examples
 
 
 def wide_dense(rng, bits, outputs=4):
@@ -47,7 +48,7 @@ def lively(rng, make, bits):
             return network
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(st.integers(0, 10**6), st.sampled_from([1, 20, 31, 43, 45, 50]), st.sampled_from([1, 7, 63, 64, 65]))
 def test_sums_in_parts_are_the_definition(seed, bits, features):
     rng = np.random.default_rng(seed)

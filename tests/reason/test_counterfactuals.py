@@ -33,6 +33,7 @@ from sugenet.reason import (
     whatif,
 )
 from tests.problem.small import random_network, random_sample, raw_values
+from tests.thinned import examples
 
 COSTS = [L0, L1, L2, Linf, Hamming]
 
@@ -87,7 +88,7 @@ def by_brute_force(network, x, cost, target, ties, fixed):
     return label, best
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(
     questions(), st.sampled_from(COSTS), st.sampled_from(["lowest", "against"]), st.booleans(), st.booleans()
 )
@@ -197,7 +198,7 @@ def test_costs_too_finely_divided_to_walk_leave_a_bound_and_a_checked_certificat
     assert check(answer.certificate, network)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(questions(), st.sampled_from([L0, L1, L2, Hamming]), st.integers(2, 5))
 def test_the_n_best_are_those_of_brute_force(question, cost, n):
     """All sets of changes in which none can be left out, cheapest first."""
@@ -225,7 +226,7 @@ def test_the_n_best_are_those_of_brute_force(question, cost, n):
         assert check(json.loads(json.dumps(one.certificate)), network)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(questions(), st.booleans(), st.integers(0, 10**6))
 def test_own_prices_and_regions(question, per_unit, seed):
     network, x = question

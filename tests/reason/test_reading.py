@@ -41,6 +41,7 @@ from sugenet.reason import (
 from sugenet.reason.questions import data_of
 from tests.io.queries import around
 from tests.problem.small import random_network, random_sample, raw_values
+from tests.thinned import examples
 
 NET = Network(
     Encoder(
@@ -198,7 +199,7 @@ def questions(draw):
     return network, draw(made)
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(questions())
 def test_questions_come_back_as_they_were(asked):
     network, question = asked

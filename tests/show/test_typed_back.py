@@ -24,6 +24,7 @@ from sugenet.reason.questions import raw_of
 from sugenet.reason.shown import raw_cost, short_witness
 from sugenet.show.figures import Strip
 from tests.problem.clocks import hold
+from tests.thinned import examples
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -188,7 +189,7 @@ def test_refutations_can_be_typed_back_in_and_lie_in_the_region(given_, kind, ra
     assert far <= radius ** (2 if kind is sg.L2 else 1)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(asked())
 def test_witnesses_without_a_sample_can_be_typed_back_in(given_):
     network, _ = given_

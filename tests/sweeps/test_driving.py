@@ -23,6 +23,7 @@ from sugenet.sweeps.interrupts import interrupted_once
 from sugenet.sweeps.work import Chunk, Task, do, here
 from tests.sweeps.content import answered, ask, content
 from tests.sweeps.questions import Broken, Deadly, Refusing, Slow
+from tests.thinned import examples
 
 FEW = 40
 ROBBED = sg.Count(sg.each, sg.Hamming(3))
@@ -318,7 +319,7 @@ def test_dear_samples_are_given_back_unless_alone():
 # -- what goes out together ----------------------------------------------------------------------------------
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     st.integers(0, 80),
     st.integers(1, 9),

@@ -32,6 +32,7 @@ from tests.io.exact.test_order import KINDS, twins
 from tests.io.exact.test_order import rows as images
 from tests.nn.nets import networks, samples
 from tests.problem.small import random_network, random_sample
+from tests.thinned import examples
 
 WIDTHS = [1, 31, 32, 33, 63, 64, 65]
 
@@ -112,7 +113,9 @@ def test_1000_random_inputs_of_each_shipped_model(engine):
 def test_small_networks_of_every_coding(engine):
     cases = []
 
-    @settings(max_examples=120, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=examples(120), database=None, derandomize=True, suppress_health_check=list(HealthCheck)
+    )
     @given(networks(most=3), st.data())
     def gather(network, data):
         cases.append((network, data.draw(samples(network, size=4))))

@@ -36,6 +36,7 @@ from sugenet.web.bundle import bundled
 from tests.io.exact.test_order import KINDS, twins
 from tests.nn.nets import networks, raw, samples
 from tests.problem.small import random_network
+from tests.thinned import examples
 
 READ = """(texts) => JSON.stringify(JSON.parse(texts).map((text) => {
   const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
@@ -78,7 +79,9 @@ def test_shipped_models(reader):
 def test_small_networks_of_every_coding(reader):
     cases = []
 
-    @settings(max_examples=150, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=examples(150), database=None, derandomize=True, suppress_health_check=list(HealthCheck)
+    )
     @given(networks(most=3))
     def gather(network):
         cases.append(network)
@@ -137,7 +140,9 @@ def test_networks_that_the_page_cannot_hold_are_refused(reader):
 def test_limits_are_read_as_python_reads_them(reader):
     cases = [sg.models.digits().within("data"), sg.models.breast_cancer().within("data")]
 
-    @settings(max_examples=150, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=examples(150), database=None, derandomize=True, suppress_health_check=list(HealthCheck)
+    )
     @given(networks(most=3), st.data())
     def gather(network, data):
         seen = network.with_training_range(raw(data.draw(samples(network, size=12))))

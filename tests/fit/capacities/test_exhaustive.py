@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import sugenet as sg
 from sugenet.capacity import is_k_maxitive, is_k_minitive, sugeno
 from tests.capacity.oracles import integral, monotone_tables, subsets
+from tests.thinned import examples
 
 
 @cache
@@ -60,7 +61,7 @@ def prepared(data):
     return sg.fit.Ratings(rows, ratings, scale=range(levels)), tables, given_values
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(rated())
 def test_the_version_space_is_every_capacity_that_fits(data):
     n, _, rows, ratings = data
@@ -93,7 +94,7 @@ def test_a_new_sample_gets_every_value_between_and_no_other(data):
         assert answer.rules.bounds(row) == (least, greatest)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(rated())
 def test_conflicts_are_what_no_capacity_can_meet_and_the_fewest_samples_are_dropped(data):
     _, _, _, ratings = data
@@ -119,7 +120,7 @@ def test_conflicts_are_what_no_capacity_can_meet_and_the_fewest_samples_are_drop
     assert len(answer.sentences()) == len(alone) + len(clashing)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(rated())
 def test_clashes_are_transitive(data):
     stays, _, _ = prepared(data)
@@ -128,7 +129,7 @@ def test_clashes_are_transitive(data):
     assert all((k, n) in pairs for k, m in pairs for other, n in pairs if other == m)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(rated())
 def test_the_least_largest_error_and_all_capacities_that_attain_it(data):
     n, _, _, ratings = data
@@ -179,7 +180,7 @@ def priced(costs):
     return lambda rating, value: costs[rating][value]
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(rated(), st.data())
 def test_the_least_total_cost_for_any_costs_and_weights(data, more):
     _, levels, rows, ratings = data

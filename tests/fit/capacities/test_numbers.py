@@ -17,6 +17,7 @@ from sugenet.fit.capacities.flows import largest_flow
 from sugenet.fit.capacities.total import Costs
 from sugenet.problem.clock import Clock
 from tests.capacity.test_exact import floats_in
+from tests.thinned import examples
 
 NUMBER = st.one_of(
     st.floats(0, 1),
@@ -49,7 +50,7 @@ def formula(rows, ratings):
     return found
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(rated(most=8, widest=4))
 def test_the_least_largest_error_is_its_formula_and_attained(data):
     stays = sg.fit.Ratings(*data)

@@ -14,6 +14,7 @@ from sugenet.fit.sugeno import learning
 from sugenet.fit.sugeno.columns import declared_chain, learn_chain
 from sugenet.fit.sugeno.learning import best_capacity, best_closures, learn_terms, minimal
 from sugenet.fit.sugeno.model import strongest
+from tests.thinned import examples
 
 
 def subsets(n):
@@ -60,7 +61,7 @@ def best_by_brute_force(levels, sets, gains):
     return np.all(found, axis=0), np.any(found, axis=0)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.integers(0, 2**32), st.booleans())
 def test_best_closures_are_the_least_and_the_greatest_of_all(seed, lazy):
     rng = np.random.default_rng(seed)
@@ -127,7 +128,7 @@ def test_no_capacity_gains_more_and_all_best_ones_lie_in_the_interval(seed):
     assert high.tolist() == np.max(seen, axis=0).tolist()
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(st.integers(0, 2**32), st.integers(1, 5), st.integers(1, 4))
 def test_a_functional_is_the_sugeno_integral_of_its_utilities(seed, n, height):
     table, cuts, gains = drawn(seed, n, height)
@@ -168,7 +169,7 @@ def random_card(rng):
     return ScoreCard(points, tuple(sorted(rng.integers(0, most + 2, rng.integers(1, 4)).tolist())))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.integers(0, 2**32))
 def test_corners_of_a_card_are_its_minimal_ways(seed):
     card = random_card(np.random.default_rng(seed))
@@ -186,7 +187,7 @@ def test_corners_of_a_card_are_its_minimal_ways(seed):
     assert set(found) == expected
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 @given(st.integers(0, 2**32))
 def test_a_card_is_one_sugeno_integral_over_what_features_reach(seed):
     card = random_card(np.random.default_rng(seed))
@@ -289,7 +290,7 @@ def test_rules_that_cannot_be_read(text, words):
         parse_level_rule(text, CHAINS, ["bad"])
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.integers(0, 2**32))
 def test_strongest_rules_say_all_and_nothing_twice(seed):
     rng = np.random.default_rng(seed)

@@ -17,6 +17,7 @@ from sugenet.io.arrays.reader import read_arrays, read_bnnquanalyst, read_npz
 from sugenet.io.exact.domains import Bits, Integers
 from sugenet.io.exact.lower import lower
 from tests.io.chains import evaluate
+from tests.thinned import examples
 from tests.zoo import readers
 
 ZOO = os.environ.get("SUGENET_ZOO")
@@ -167,7 +168,9 @@ def test_a_header_that_claims_too_much_takes_no_memory(tmp_path, monkeypatch):
         read_arrays(tmp_path / "bomb.npz")
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(data=st.data())
 def test_damaged_npz_files_end_in_a_file_error_or_in_arrays(tmp_path, data):
     path = tmp_path / "base.npz"

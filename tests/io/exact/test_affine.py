@@ -34,6 +34,7 @@ from sugenet.nn import ConvLayer, LevelLayer, RealLayer
 from sugenet.problem.query import Case, Inequality, Query, QueryBox
 from tests.io.affine_twin import followed, root
 from tests.io.queries import around
+from tests.thinned import examples
 
 PIXELS = sg.Integers(0, 255, step=Fraction(1, 255))
 MEAN, STD = np.array([0.485, 0.456, 0.406], np.float32), np.array([0.229, 0.224, 0.225], np.float32)
@@ -167,7 +168,7 @@ floats = st.floats(-4, 4, width=32).filter(lambda v: v == 0 or abs(v) > 1e-6) | 
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     st.integers(0, 10**6),
     st.lists(floats, min_size=5, max_size=5),

@@ -11,6 +11,7 @@ from sugenet.errors import FileError
 from sugenet.io.exact.integers import LevelWire, Pooling, Staircase, chained, remapped
 from sugenet.io.exact.requantize import joined, quantized_conv, quantized_layer, steps_of
 from sugenet.nn import NEVER, Encoder, Head, Network, PoolLayer, Window
+from tests.thinned import examples
 
 
 @given(st.integers(1, 40), st.integers(-30, 30), st.integers(1, 9))
@@ -56,7 +57,7 @@ def test_layers_give_the_requantizer_of_their_sums():
         quantized_layer(weights, level, height=6, top=3, reach=5)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.integers(0, 12), st.integers(1, 12), st.integers(1, 20), st.integers(-9, 9), st.integers(2, 9))
 def test_a_table_of_a_weighted_sum_is_one(p, q, divisor, shift, size):
     a, b = np.meshgrid(np.arange(size), np.arange(size + 1), indexing="ij")

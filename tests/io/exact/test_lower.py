@@ -27,6 +27,7 @@ from sugenet.io.exact.ops import (
     Sign,
 )
 from sugenet.nn import Window
+from tests.thinned import examples
 
 F = np.float32
 
@@ -316,7 +317,7 @@ def result(chain, value):
     return x, signs
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.integers(0, 10**9))
 def test_a_lowered_chain_computes_what_its_operations_do(seed):
     chain, inputs = Maker(seed).chain()

@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.thinned import examples
+
 h5py = pytest.importorskip("h5py", reason="h5py is not installed")
 
 import sugenet as sg  # noqa: E402
@@ -391,7 +393,7 @@ def by_definition(name, alpha, column):
     return scale, codes, safe
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     st.lists(st.integers(-999, 999), min_size=10, max_size=10),
     st.sampled_from(["binary", "ternary"]),

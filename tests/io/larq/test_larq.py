@@ -9,6 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.thinned import examples
+
 h5py = pytest.importorskip("h5py", reason="h5py is not installed")
 
 from sugenet.errors import FileError  # noqa: E402
@@ -931,7 +933,9 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     kind=st.sampled_from(
         [

@@ -50,6 +50,7 @@ from sugenet.nn import (
     unused,
 )
 from tests.checker import make_golden
+from tests.thinned import examples
 
 MARK = b'\\"sha256\\":\\"'
 in_one_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -268,7 +269,7 @@ def check_round_trip(network, path):
     assert path.read_bytes() == first
 
 
-@settings(in_one_folder, max_examples=100)
+@settings(in_one_folder, max_examples=examples(100))
 @given(networks())
 def test_what_is_saved_comes_back(tmp_path, network):
     check_round_trip(network, tmp_path / "net.sugenet")
@@ -777,7 +778,7 @@ AWKWARD = [
 ]
 
 
-@settings(in_one_folder, max_examples=300)
+@settings(in_one_folder, max_examples=examples(300))
 @given(data=st.data())
 def test_a_sealed_mutant_is_refused_or_is_the_network_that_it_says(tmp_path, data):
     path = tmp_path / "x"
@@ -851,7 +852,7 @@ def test_the_reader_of_the_checker_alone_refuses_what_is_refused_and_nothing_els
     assert min(seen.values()) > 50
 
 
-@settings(in_one_folder, max_examples=200)
+@settings(in_one_folder, max_examples=examples(200))
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(1, 255)), min_size=1, max_size=3))
 def test_sealed_tensors_of_other_bytes_are_refused(tmp_path, edits):
     """The fingerprint guards the tensors even from one who takes the digest anew;

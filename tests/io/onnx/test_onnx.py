@@ -23,6 +23,7 @@ from sugenet.io.exact.ops import Affine, Flatten, Quantize, Sign
 from sugenet.io.onnx.writer import onnx_bytes
 from sugenet.nn import DenseLayer, Head, Network
 from tests.io.chains import evaluate, read_chain
+from tests.thinned import examples
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 ort = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
@@ -1111,7 +1112,7 @@ def only_file_errors(raw):
 
 
 @given(st.binary(max_size=200))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_random_bytes(raw):
     only_file_errors(raw)
 
@@ -1120,7 +1121,7 @@ def test_random_bytes(raw):
     st.sampled_from(SEEDS),
     st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)), min_size=1, max_size=6),
 )
-@settings(max_examples=600)
+@settings(max_examples=examples(600))
 def test_changed_bytes(raw, changes):
     damaged = bytearray(raw)
     for place, value in changes:
@@ -1129,7 +1130,7 @@ def test_changed_bytes(raw, changes):
 
 
 @given(st.sampled_from(SEEDS), st.floats(0, 1), st.floats(0, 1))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_cut_and_repeated_bytes(raw, first, second):
     a, b = sorted((int(first * len(raw)), int(second * len(raw))))
     only_file_errors(raw[:a])
@@ -1217,7 +1218,7 @@ ATTRIBUTES = {
 
 
 @given(st.data())
-@settings(max_examples=250)
+@settings(max_examples=examples(250))
 def test_graphs_of_anything(data):
     """Well-formed files whose nodes make no sense."""
     shape = data.draw(
@@ -1414,7 +1415,7 @@ class Draft:
 
 
 @given(st.data())
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 def test_whatever_is_read_is_what_onnx_runtime_computes(data):
     draft = Draft(data.draw)
     count = 3 if draft.batch == "n" else draft.batch

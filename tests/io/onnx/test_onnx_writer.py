@@ -43,6 +43,7 @@ from tests.fuzzing.exports import round_trip
 from tests.io.chains import read_chain
 from tests.nn.nets import networks, raw, samples
 from tests.problem.levels import KINDS, every_input, lively_network
+from tests.thinned import examples
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 ort = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
@@ -89,7 +90,7 @@ def test_bits_written_as_minus_one_are_level_0():
 
 
 @given(st.data())
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_dense_and_level_networks_of_every_coding(data):
     network = data.draw(networks(most=data.draw(st.sampled_from([1, 1, 3]))))
     check(network, raw(data.draw(samples(network))))
@@ -229,7 +230,7 @@ def test_a_common_threshold_is_found_for_zero_padding():
 
 
 @given(st.data())
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_dense_networks_read_back(data):
     network = data.draw(networks(categories=False))
     X = raw(data.draw(samples(network)))
@@ -281,7 +282,7 @@ def interpreted(content, x, output):
 
 
 @given(st.data())
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_written_networks_of_every_coding_by_the_interpreter(data):
     network = data.draw(networks(most=data.draw(st.sampled_from([1, 1, 3]))))
     X = raw(data.draw(samples(network)))

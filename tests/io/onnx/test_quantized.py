@@ -697,7 +697,7 @@ def test_sums_that_no_weights_explain_are_counted():
 # -- the proof -----------------------------------------------------------------------------------------------
 
 
-def test_a_wrong_step_is_found_by_the_judge():
+def test_a_wrong_step_is_found_by_the_interpreter():
     program = read_program(read_graph(dense()))
     made = level_import(program, PIXELS)
     assert prove_levels(made, program).proof.bits > 0

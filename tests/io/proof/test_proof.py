@@ -299,7 +299,7 @@ def test_bounds_are_zero_where_sums_are_exact_and_hold_elsewhere():
     assert rounding_of(replace(plain, ops=(third, *plain.ops)), Integers(0, 255)).signs[2] > 0
 
 
-def test_a_judge_that_shows_only_outputs_is_compared_by_them():
+def test_an_interpreter_that_shows_only_outputs_is_compared_by_them():
     weights = np.array([[1.0, -1.0, 1.0], [1.0, 1.0, 1.0]])
     chain = OpChain("example", (3,), (LinearOp("fc", weights), Sign("sign"), LinearOp("head", np.eye(2))))
     found = lower_chain(chain, Integers(0, 3))
@@ -313,7 +313,7 @@ def test_a_judge_that_shows_only_outputs_is_compared_by_them():
         prove_import(found, chain, [whole, wrong], Integers(0, 3))
 
 
-def test_a_judge_with_other_stages_is_aligned_by_size():
+def test_an_interpreter_with_other_stages_is_aligned_by_size():
     weights = np.array([[1.0, -1.0, 1.0], [1.0, 1.0, 1.0]])
     chain = OpChain("example", (3,), (LinearOp("fc", weights), Sign("sign"), LinearOp("head", np.eye(2))))
     found = lower_chain(chain, Integers(0, 3))

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sugenet.io.torch.backend import ByteSums
+from tests.thinned import examples
 
 
 @st.composite
@@ -29,7 +30,7 @@ def all_sums(weights, low, high, zero):
     return np.array(sorted(found))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(neurons(), st.randoms(use_true_random=False))
 def test_all_sums_are_found_and_no_others(neuron, random):
     weights, low, high, zero = neuron

@@ -14,6 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from tests.thinned import examples
+
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 from torch import nn  # noqa: E402
@@ -585,7 +587,9 @@ def test_checkpoints_without_usable_tensors(tmp_path, value):
 
 
 @pytest.mark.parametrize("new", [True, False])
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(data=st.data())
 def test_damaged_checkpoints_end_in_a_file_error_or_in_arrays(tmp_path, new, data):
     path = tmp_path / f"base{new}.pt"
