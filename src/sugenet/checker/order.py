@@ -74,10 +74,10 @@ def _is_excluded(
 ) -> bool:
     outputs, rows = network.head.outputs, network.head.weights
     right: dict[tuple[Fraction, ...], Fraction] = {}
-    for factors, b in case:
+    for factors, bound in case:
         if not any(factors[:outputs]):  # equal rows, such as those of constant scores, keep the largest bound
             opposite = tuple(-f for f in factors[outputs:])
-            right[opposite] = max(b, right.get(opposite, b))
+            right[opposite] = max(bound, right.get(opposite, bound))
     for factors, a in case:
         b = right.get(tuple(factors[:outputs]))
         # a class for broken laws has no row, and is not followed
