@@ -112,6 +112,7 @@ ORDERS = {
         "pynq",
         "torch",
         "onnx",
+        "gates",
         "larq",
         "nir",
         "marabou",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sugenet.io.exact.requantize import quantized_conv, quantized_layer
     from sugenet.io.exports import export, sample_of, write_cnf, write_mps, write_opb, write_smt2, write_wbo
     from sugenet.io.importers import (
+        from_logic_gates,
         from_state_dict,
         from_tables,
         from_torch,
@@ -55,6 +56,7 @@ __all__ = [
     "Reals",
     "export",
     "export_proof",
+    "from_logic_gates",
     "from_state_dict",
     "from_tables",
     "from_torch",
@@ -101,6 +103,7 @@ _PACKAGES = {
     "io.exports": ["export", "sample_of", "write_cnf", "write_mps", "write_opb", "write_smt2", "write_wbo"],
     "io.native.file": ["load", "save"],
     "io.importers": [
+        "from_logic_gates",
         "from_state_dict",
         "from_tables",
         "from_torch",

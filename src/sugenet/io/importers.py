@@ -25,6 +25,9 @@ from sugenet.io.exact.pixels import with_image, with_shape
 from sugenet.io.exact.ranges import sharpened
 from sugenet.io.exact.relaxed import split
 from sugenet.io.exact.report import ImportReport
+from sugenet.io.gates.network import gate_import
+from sugenet.io.gates.proof import prove_gates
+from sugenet.io.gates.reader import read_gates
 from sugenet.io.larq import reader as larq_reader
 from sugenet.io.larq.interpreter import interpreter_of_layers
 from sugenet.io.larq.keras_file import refuse_tensorflow
@@ -57,6 +60,7 @@ from sugenet.nn import Network
 from sugenet.problem.query import Query
 
 __all__ = [
+    "from_logic_gates",
     "from_state_dict",
     "from_tables",
     "from_torch",
@@ -219,6 +223,95 @@ def _levels(graph: Graph, options: _Options) -> ImportReport:
     made = level_import(program, options.inputs, options.names, options.classes)
     made = replace(made, found=options.seen(made.found))
     return prove_levels(made, program) if options.prove else made.found
+
+
+def from_logic_gates(
+    model: Any,
+    *,
+    features: int | None = None,
+    outputs: int | None = None,
+    temperature: float | None = None,
+    shape: Sequence[int] | None = None,
+    inputs: Inputs | None = None,
+    zero: Literal[1, -1] | None = None,
+    strict: bool = True,
+    names: Iterable[object] | None = None,
+    classes: Iterable[object] | None = None,
+    image: Sequence[int] | None = None,
+    prove: bool = True,
+) -> Network:
+    """Read a logic-gate network of difflogic or torchlogix, or one given as arrays.
+
+    14 of the 16 gates with two inputs become one neuron. XOR and XNOR become two neurons in the same layer,
+    and whatever reads the gate reads both. `GroupSum` becomes the class scores. A binarization in front of
+    the gates becomes the encoder, so that answers speak of raw features.
+
+    Parameters
+    ----------
+    model : torch.nn.Sequential, Circuit, mapping, str, Path or list
+        A trained module in eval mode; a `Circuit` of torchlogix, its dictionary, or the JSON file that it
+        wrote; or one row (first inputs, second inputs, numbers of gates) per layer. Inputs are numbered from
+        0. The number of a gate is its truth table as in both libraries: 1 is AND, 6 is XOR, 7 is OR.
+    features : int, default: None
+        For arrays: how many bits the first layer can read.
+    outputs : int, default: None
+        For arrays: the number of classes. The gates of the last layer are summed in groups of equal size.
+    temperature : float, default: None
+        For arrays: the number that sums are divided by, the tau of `GroupSum`. None: 1.
+    shape : sequence of int, default: None
+        For modules: shape of one sample, (channels, height, width). None: samples are flat.
+    inputs : Integers, Reals or Bits, default: None
+        The values that raw samples can have. None: any real numbers if the model has thresholds, else bits.
+        Integers are read as the nearest float32 of ``start + step * x``.
+    zero : {1, -1}, default: None
+        Not used: there are no signs.
+    strict : bool, default: True
+        Not used: nothing is a float.
+    names : iterable, default: None
+        Names of the features.
+    classes : iterable, default: None
+        Names of the classes.
+    image : sequence of int, default: None
+        Shape of the image in each flat row: (height, width), (height, width, channels) or (channels,
+        height, width). Features are then named ``pixel (row,column)``.
+    prove : bool, default: True
+        False skips the comparison of the network with its source.
+
+    Returns
+    -------
+    Network
+        The exact network. Its `report` describes each layer and the comparison with the source.
+
+    Raises
+    ------
+    FileError
+        If the source cannot be read exactly. The message says where and why.
+    TooLargeError
+        If a layer has too many gates. Layers of up to about 10,000 gates are read.
+
+    Examples
+    --------
+    >>> gates = [([0, 1], [1, 2], [6, 1])]  # x1 XOR x2, x2 AND x3
+    >>> net = from_logic_gates(gates, features=3, outputs=2)
+    >>> net.predict([[1, 0, 1], [1, 1, 1]])
+    array([0, 1])
+    >>> print(net.report.remarks[0])
+    1 XOR or XNOR gate as two neurons each
+
+    See Also
+    --------
+    from_torch : reads binarized PyTorch modules.
+    verify_against : compares a network with its source on samples.
+    """
+    refuse_if(
+        zero is not None or not strict,
+        "zero= and strict= do not apply here: there are no signs, and nothing is a float.",
+    )
+    program = read_gates(model, features, outputs, temperature, shape)
+    made = gate_import(program, inputs, names, classes)
+    options = _Options(inputs, None, True, names, classes, image, prove)
+    made = replace(made, found=options.seen(made.found))
+    return (prove_gates(made, program, model, inputs) if prove else made.found).reported
 
 
 def from_torch(

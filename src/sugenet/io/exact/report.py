@@ -39,6 +39,9 @@ class LayerReport(Sentences):
     """
 
     def __str__(self) -> str:
+        if self.kind == "Gate":
+            more = f", {self.carried} of them carry a value" if self.carried else ""
+            return f"{self.where}: {self.neurons:,} neurons, {self.constant} constant{more}"
         if self.kind.startswith("QuantizedNeuron"):  # steps: there is no sign
             return f"{self.where}: {self.neurons} neurons of several levels, {self.constant} constant"
         tied = f"zero can occur in {self.ties}" if self.ties else "zero cannot occur"
