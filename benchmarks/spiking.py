@@ -2,7 +2,7 @@
 spikes by one step, or by two steps in all, change its class?
 
 Trained with a surrogate gradient on the zoo's MNIST images where SUGENET_ZOO is set, else on the digits of
-scikit-learn scaled up to 28x28; weights rounded to multiples of 1/64, so that sums are whole numbers of 31
+scikit-learn scaled up to 28x28; weights rounded to multiples of 1/64, so that sums are integers of 31
 bits. Convention: leak 9/10, reset by subtraction at the next step after leak and input, as snnTorch's default
 is, ``>``; the class is the neuron that spikes first. A pixel spikes the earlier the brighter it is, a dark
 one not at all; no spike appears or vanishes.

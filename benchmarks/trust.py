@@ -86,7 +86,7 @@ def main() -> None:
         "contradictions": len(contradictions),
         "faces_compared": compared,
         "faces_differ": len(differ),
-        "operations_judged_alone": judged,
+        "operations_compared_alone": judged,
         "operations_differ": len(refused),
         "proofs_exported": proofs,
         "proofs_rejected": len(rejected),
@@ -156,7 +156,7 @@ def imported(seed: int, seconds: float) -> tuple[int, list[str]]:
                 report = sg.from_torch(
                     case.module, torch.zeros(1, *case.shape), inputs=case.inputs, zero=case.zero
                 ).report
-                judged += report.operations_judged_alone
+                judged += report.operations_compared_alone
             except SugenetError as error:
                 found += [str(error)] if "alone" in str(error) else []
             if time.perf_counter() > end:

@@ -139,7 +139,7 @@ def kinds() -> Iterator[Kind]:
 
 def timed(quick: bool) -> dict[str, Any]:
     """Predictions of the same convolution over 64 images of 3 x 32 x 32 bytes, microseconds an image: with
-    pixels as a table, and as whole numbers times 2/255 less 1; and what the encoding alone takes.
+    pixels as a table, and as integers times 2/255 less 1; and what the encoding alone takes.
     """
     weights = np.random.default_rng(0).choice([-1.0, 1.0], (16, 3, 3, 3))
     scores = np.random.default_rng(1).choice([-1.0, 1.0], (10, 16 * 15 * 15))

@@ -38,7 +38,7 @@ FIELDS = {
         "metric: L0, L1, L2, Linf or Hamming (default: L0)",
         ("L0", "L1", "L2", "Linf", "Hamming"),
     ),
-    "prices": Field("--price", "PRICE", "FEATURE=P, cost of changing it; others stay; repeatable"),
+    "prices": Field("--price", "PRICE", "FEATURE=P, cost of a change, others fixed; repeatable"),
     "keep": Field("--keep", "FEATURES", "features that stay, separated by commas; repeatable"),
     "max_cost": Field("--max-cost", "COST", "only changes up to this cost"),
     "where": Field("--where", "CONDITIONS", "such as 'income < 30000 and city = Paris'; repeatable"),

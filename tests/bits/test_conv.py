@@ -364,7 +364,7 @@ CONV = PackedConv.from_arrays(ONES, [1, 1], (3, 4, 4))
         (
             lambda: PackedConv.from_arrays(ONES, [1, 1], (3, 4, 4), stride=0),
             NetworkError,
-            "stride=0 must be 2 whole numbers",
+            "stride=0 must be 2 integers",
         ),
         (lambda: PackedPool((3, 4, 4), 2, every=[True]), NetworkError, "must be 3 booleans"),
         (lambda: PackedPool((3, 4, 4), 1, pads=1), NetworkError, "position 0 lies in the padding alone"),

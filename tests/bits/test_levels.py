@@ -1,4 +1,4 @@
-"""Layers of staircases on bytes against sums written out in whole numbers, for both engines."""
+"""Layers of staircases on bytes against sums written out in integers, for both engines."""
 
 import pickle
 import threading

@@ -581,7 +581,7 @@ GRID = [0, 1, 2, 3, 2, 3, 0, 1, 1, 0, 3, 2, 3, 2, 1, 0]
 
 
 def composed(certificates: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Certificates about a whole, and answers that a clock decides otherwise."""
+    """Certificates about a composite, and answers that a clock decides otherwise."""
     yield from certificates.items()
     codes = test_composed.CODES
     grid = sg.logic.Sudoku(logic.readings_of(test_composed.NET, [codes[k] for k in GRID]))

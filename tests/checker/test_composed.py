@@ -1,4 +1,4 @@
-"""Certificates about a whole: what is forged, left out or put together wrongly is refused, in words."""
+"""Certificates about a composite: what is forged, left out or put together wrongly is refused, in words."""
 
 import copy
 import json
@@ -82,7 +82,7 @@ def refused(certificate, said, networks=NET):
 def test_they_hold_as_they_are():
     said = {name: sg.check(one, NET) for name, one in certificates().items()}
     assert "3 parts checked" in said["proved"]
-    assert "the whole is not decided" in said["undecided"]
+    assert "the composite is not decided" in said["undecided"]
     assert "is not enough" in said["any"]
     assert "every such value is excluded" in said["none"]
 
@@ -193,7 +193,8 @@ def test_can_it_fail():
     swapped = forged("proved", parts__0__reading=1)
     refused(swapped, "another sample than that of reading 1")
     refused(
-        forged("proved", question__region={"kind": "Hamming", "radius": "1"}), "another region than the whole"
+        forged("proved", question__region={"kind": "Hamming", "radius": "1"}),
+        "another region than the composite",
     )
     wider = forged("proved", question__region={"kind": "Hamming", "radius": "3"})
     for part in wider["parts"]:
@@ -230,16 +231,17 @@ def test_a_part_that_is_repeated_or_cancels():
 
 def test_why():
     for number in range(3):
-        refused(without_part("why", number), "do not suffice for the value|may change without the whole")
+        refused(without_part("why", number), "do not suffice for the value|may change without the composite")
     refused(
-        forged("why", question__region={"kind": "Hamming", "radius": "3"}), "another region than the whole"
+        forged("why", question__region={"kind": "Hamming", "radius": "3"}),
+        "another region than the composite",
     )
     doubled = forged("why")
     doubled["parts"].append(doubled["parts"][0])
     refused(doubled, "has two reasons")
     either = certificates()["why either"]
     assert either["answer"] == "sufficient"
-    refused(either | {"answer": "minimum"}, "one reading may change without the whole")
+    refused(either | {"answer": "minimum"}, "one reading may change without the composite")
     refused(forged("why", parts__0__certificate__answer="unknown"), "must not have|null|proof")
 
 
@@ -265,7 +267,7 @@ def test_what_if():
 
 
 def test_parts_about_some_changes_only():
-    """Certificates that hold, but say less than the whole needs."""
+    """Certificates that hold, but say less than the composite needs."""
     total = sg.logic.Sum.of(NET, [ONE], [TWO])
     honest = json.loads(json.dumps(logic.whatif(total).certificate))
     assert int(honest["lower"]) == 2  # two bits lead to a tie, which the lowest class wins
@@ -320,7 +322,7 @@ def test_limits_end_a_check():
 
 
 def judged(whole):
-    said = read(CompositeClaim, json.loads(json.dumps(whole.composite_data())), Sizes(), "the whole")
+    said = read(CompositeClaim, json.loads(json.dumps(whole.composite_data())), Sizes(), "the composite")
     return composite_of(said, [reading.values for reading in whole.readings])
 
 
@@ -705,7 +707,7 @@ def is_true_reason(whole, found):
 
 
 def possible_parts():
-    """Reasons that hold, of all kinds; some say less than the whole needs, or something else."""
+    """Reasons that hold, of all kinds; some say less than the composite needs, or something else."""
     alike = (1, 1, 1, -1)
     assert LABELS[alike] == LABELS[SEEN[0]]
     rows, regions = [(0, SEEN[0]), (1, SEEN[1]), (0, alike)], (sg.Hamming(1), sg.Hamming(2), sg.AnyInput())

@@ -136,7 +136,7 @@ def test_modules(make, shape):
     module, X = trained(make()), samples(shape)
     found = sg.from_torch(module, torch.zeros(1, *shape), inputs=sg.Bits()).report
     assert np.abs(found.network.logits(X) - scores(module, X)).max() < 1e-11
-    assert found.proof.judges == ("the module itself in float64",)
+    assert found.proof.interpreters == ("the module itself in float64",)
     assert found.proof.unseen == ()
     assert any(layer.carried for layer in found.layers)
 

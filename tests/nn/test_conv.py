@@ -195,8 +195,8 @@ def test_a_convolutional_network_end_to_end(levels):
     ("call", "message"),
     [
         (lambda: Window((1, 2, 2), 3), r"does not fit into \(2, 2\)"),
-        (lambda: Window((1, 2), 1), "shape=.* must be 3 whole numbers"),
-        (lambda: Window((1, 2, 2), 1, stride=0), "stride=0 must be 2 whole numbers, each at least 1"),
+        (lambda: Window((1, 2), 1), "shape=.* must be 3 integers"),
+        (lambda: Window((1, 2, 2), 1, stride=0), "stride=0 must be 2 integers, each at least 1"),
         (
             lambda: ConvLayer(np.ones((1, 2, 1, 1)), [1], Window((1, 2, 2), 1)),
             r"kernel has shape \(1, 2, 1, 1\)",

@@ -142,7 +142,7 @@ def test_levels_fold_like_the_sum_over_raw_values(data, zero):  # docs/theory.md
         (lambda: fold([[1]], gamma=[1, 2]), r"gamma has shape \(2,\) for 1 neurons"),
         (lambda: fold([[1]], gamma=float("nan")), "gamma is nan"),
         (lambda: fold([[2]]), "Put positive scales into"),
-        (lambda: fold([[0.5]]), r"weights\[0, 0\] is 0.5, which is not a whole number"),
+        (lambda: fold([[0.5]]), r"weights\[0, 0\] is 0.5, which is not an integer"),
         (lambda: fold([[1]], zero=2), "zero=2 is not a sign of zero"),
         (lambda: fold([1]), "2 dimensions"),
         (lambda: fold_by_evaluation([[1, 1]], lambda s: s**2), "neuron 1: .*rises and falls"),

@@ -274,7 +274,7 @@ def test_values_are_frozen():
             "the class name ' a' begins or ends with a blank",
         ),
         (lambda: DenseLayer([[1]], [1.5]), NetworkError, r"tau\[0\] is 1.5"),
-        (lambda: DenseLayer([["a"]], [1]), NetworkError, "whole numbers are needed"),
+        (lambda: DenseLayer([["a"]], [1]), NetworkError, "integers are required"),
         (lambda: DenseLayer([[1]], [1], ties=[True, False]), NetworkError, "ties has shape"),
         (
             lambda: DenseLayer([[1, 1]], [1]).activity([[1, 0]]),

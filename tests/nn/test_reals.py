@@ -80,7 +80,7 @@ def test_convolutions_leave_padding_out():
     X = np.round(rng.normal(size=(12, features)), 1)
     layer = RealLayer(free.weights, free.sums(X[0].tolist()), free.window, 2)
     assert layer.activity(X).tolist() == [slowly(layer, x) for x in X.tolist()]
-    # and as a convolution of whole numbers has it
+    # and as a convolution of integers has it
     W = rng.integers(0, 4, (9, features))
     plain = ConvLayer(free.weights, np.zeros(4, int), free.window, 2, top=3)
     sums = plain.match_counts(W) + plain.lowest
@@ -134,7 +134,7 @@ def test_values_are_checked():
         RealLayer([[1 << 56]], [0])
     with pytest.raises(NetworkError, match="2 values of theta, but there are 1 neurons"):
         RealLayer([[1]], [0, 1])
-    with pytest.raises(EncodingError, match="laws and thresholds need whole numbers"):
+    with pytest.raises(EncodingError, match="Laws and thresholds require integers"):
         Real((1.0,))
 
 

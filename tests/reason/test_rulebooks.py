@@ -465,7 +465,7 @@ def test_digits():
         (lambda d: d.update(complete=1), "complete is true or false"),
         (lambda d: d.update(kind="some"), "complete, and that rules are missing"),
         (lambda d: d["left_out"].update({"too long": 2}), "complete, and that rules are missing"),
-        (lambda d: d["left_out"].update({"too long": -1}), "counted in whole numbers"),
+        (lambda d: d["left_out"].update({"too long": -1}), "must be integers of at least 0"),
         (lambda d: d.update(seconds=float("nan")), "not a valid duration"),
         (lambda d: d["rules"][0]["if"].append("b = +1"), "not about the rule"),
         (lambda d: d["rules"][0].update(coverage="1"), "not about the rule"),

@@ -81,7 +81,7 @@ def test_given_spikes_come_step_by_step():
 @pytest.mark.parametrize(
     ("said", "why"),
     [
-        ({"steps": 0}, "steps=0 is not a whole number from 1 to 64"),
+        ({"steps": 0}, "steps=0 is not an integer from 1 to 64"),
         ({"steps": 2.0}, "steps=2.0"),
         ({"reset": "half"}, "reset='half' is not one of 'zero', 'subtract', 'none', 'once'"),
         ({"fires": "=="}, "fires='=='"),

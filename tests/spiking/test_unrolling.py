@@ -128,7 +128,7 @@ def test_neurons_say_what_they_are():
 
 def test_what_does_not_fit_is_refused():
     fine = SpikingLayer([[Fraction(1, 3**15), Fraction(1, 5**12)]], leak="9/10", threshold=Fraction(1, 10**9))
-    with pytest.raises(TooLargeError, match=r"whole numbers of up to \d+ bits.*grid"):
+    with pytest.raises(TooLargeError, match=r"integers of up to \d+ bits.*grid"):
         unroll(SpikingNetwork([fine], convention(4)))
     long = SpikingLayer([[1]], leak="1/2", threshold=Fraction(1, 1 << 14))
     said = {"reset": "subtract", "when": "at once"}
@@ -225,5 +225,5 @@ def test_sums_reach_as_far_as_the_docs_say(leak, steps):
     said = {"reset": "none", "when": None, "code": "latency", "decision": "first spike", "fires": ">"}
     assert unroll(SpikingNetwork([layer], convention(steps, **said))).network.encoder.features == 64
     if steps < 64:
-        with pytest.raises(TooLargeError, match="exact sums here have 31"):
+        with pytest.raises(TooLargeError, match="exact sums are limited to 31"):
             unroll(SpikingNetwork([layer], convention(steps + 1, **said)))

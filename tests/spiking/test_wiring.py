@@ -69,7 +69,5 @@ def test_values_are_carried_to_where_they_are_read(seed):
 def test_sums_stay_within_31_bits():
     wiring = Wiring(2)
     assert wiring.over_bits([(1 << 31) - 2, 1], 5, "fits") == 0
-    with pytest.raises(
-        TooLargeError, match="whether it is too much is a sum of whole numbers of up to 32 bits"
-    ):
+    with pytest.raises(TooLargeError, match="whether it is too much is a sum of integers of up to 32 bits"):
         wiring.over_bits([(1 << 31) - 1, 1], 5, "it is too much")

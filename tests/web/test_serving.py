@@ -209,10 +209,10 @@ def test_each_kind_of_question_is_answered(server):
         (SETTLED | {"target": "ten"}, "target is 'ten', which is not a class"),
         (SETTLED | {"target": 3}, "target is 3, which is not a class"),
         (SETTLED | {"time_limit": 601}, "time_limit is 601, but must be a number from 0 to 600"),
-        (SETTLED | {"seed": 0.5}, "seed is 0.5, but must be a whole number"),
+        (SETTLED | {"seed": 0.5}, "seed is 0.5, but must be an integer"),
         (SETTLED | {"n": 1}, "a verify question has no field 'n'"),
         ({"kind": "whatif", "sample": SAMPLE, "cost": "L3"}, "cost is 'L3', but must be one of"),
-        ({"kind": "whatif", "sample": SAMPLE, "n": 51}, "n is 51, but must be a whole number from 1 to 50"),
+        ({"kind": "whatif", "sample": SAMPLE, "n": 51}, "n is 51, but must be an integer from 1 to 50"),
         (
             {"kind": "whatif", "sample": SAMPLE, "keep": "pixel"},
             "keep is 'pixel', but must be a list",

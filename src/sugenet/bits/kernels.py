@@ -453,9 +453,10 @@ def _maps(  # type: ignore[no-untyped-def]
 
     A row of `plan`:
 
-    - kind - index in the arena and words of a sample, for input and for output - number of positions, index
-    of the first of them in `positions`, positions in a row, and the step between them - first and last block
-    of neurons; for pooling words, first tap, taps and index of the mask
+    - kind
+    - index in the arena and words of a sample, for input and for output
+    - number of positions, index of the first of them in `positions`, positions in a row, step between them
+    - first and last block of neurons; for pooling words, first tap, taps and index of the mask
 
     A row of `blocks`: index in `weights`, words, index in `offsets`, index in a row of limits, index in a row
     of output. Last, whether its words differ from those of the block before. A row of `positions`: index of

@@ -334,9 +334,11 @@ def _levels(  # type: ignore[no-untyped-def]
 
     A row of `plan`:
 
-    - kind - index in the arena and bytes of a sample, for input and for output - number of positions, and
-    index of the first of them in `positions` - first and last block; for a maximum the channels, first tap,
-    taps and index of the mask - channels of the output and bytes of a pixel
+    - kind
+    - index in the arena and bytes of a sample, for input and for output
+    - number of positions, and index of the first of them in `positions`
+    - first and last block; for a maximum the channels, first tap, taps and index of the mask
+    - channels of the output and bytes of a pixel
 
     A row of `blocks`: vectors, index in `weights`, quads, index in `offsets`, first neuron, neurons,
     processing of the sums, index in `lines` or `steps`, and number of steps. A row of `positions`: index of

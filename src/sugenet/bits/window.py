@@ -78,9 +78,7 @@ class Window:
                 else tuple(int(v) for v in value)
             )
             if len(numbers) != length or min(numbers) < minimum:
-                raise NetworkError(
-                    f"{name}={value!r} must be {length} whole numbers, each at least {minimum}."
-                )
+                raise NetworkError(f"{name}={value!r} must be {length} integers, each at least {minimum}.")
             object.__setattr__(self, name, numbers)
         if min(self.positions) < 1:
             raise NetworkError(

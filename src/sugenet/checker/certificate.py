@@ -55,8 +55,8 @@ def check(
     certificate
         JSON data, possibly from an untrusted source. None, for an answer without a certificate, is refused.
     network, other
-        The networks that it is about; for a whole that several networks read, all of them. If the certificate
-        is about ratings, pass `Ratings` instead of the network.
+        The networks that it is about; all of them for a composite that several networks read. If the
+        certificate is about ratings, pass `Ratings` instead of the network.
     time_limit
         Seconds after which to give up; None for no limit.
     memory_limit
@@ -149,7 +149,7 @@ def _check_any(
     limit: Limit,
     plain: bool,
 ) -> str:
-    """Check a certificate about one network or two, or about a whole of several readings."""
+    """Check a certificate about one network or two, or about a composite of several readings."""
     if "networks" in certificate:
         from sugenet.checker.composed import check_composed
 

@@ -1,9 +1,9 @@
-"""Check a claim about a whole: the certificates of its parts, and the conclusion from them.
+"""Check a claim about a composite: the certificates of its parts, and the conclusion from them.
 
 To be ensured: every reading is recomputed by the definition. Every part is a valid certificate about the
-network, the sample and the inputs of its reading, and about the same region or cost as the whole. The claim
-follows from the given parts, even if others are missing. A reading without a network is given: it has the
-classes and gaps of the certificate, and nothing changes it.
+network, the sample and the inputs of its reading, and about the same region or cost as the composite. The
+claim follows from the given parts, even if others are missing. A reading without a network is given: it has
+the classes and gaps of the certificate, and nothing changes it.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class _Claim:
 def check_composed(
     data: Any, networks: Sequence[NetworkForm], limit: Limit, check_part: _CheckPart, *, plain: bool
 ) -> str:
-    """Check a certificate about a whole against the networks that read its parts; return what was checked."""
+    """Check a certificate about a composite against the networks of its readings; return what was checked."""
     certificate: Composed = read(Composed, data, Sizes(), "the certificate")
     readings = [
         _given(one) if isinstance(one, KnownReading) else _read(one, certificate.networks, networks, limit)
@@ -298,7 +298,7 @@ def _robust(claim: _Claim, certificate: CompositeProved | CompositeRefuted | Com
         asked, reading = part.question, claim.readings[index]
         assert isinstance(asked, Robust)
         if asked.region != question.region:
-            raise CertificateError("a part is about another region than the whole.")
+            raise CertificateError("a part is about another region than the composite.")
         if isinstance(part, Proved):
             proved += 1
             gone = range(len(reading.classes)) if asked.target is None else [asked.target]
@@ -312,17 +312,17 @@ def _robust(claim: _Claim, certificate: CompositeProved | CompositeRefuted | Com
             moved[index] = _class_of(reading, part.witness[0])
     current_value = claim.whole.value(claim.choice)
     if isinstance(certificate, CompositeUndecided):
-        return f"{_parts(proved)} proved; the whole is not decided"
+        return f"{_parts(proved)} proved; the composite is not decided"
     if isinstance(certificate, CompositeRefuted):
         if moved != list(certificate.choice):
             raise CertificateError("the witnesses do not have the classes that are claimed.")
         if claim.whole.value(moved) == current_value:
-            raise CertificateError("the witnesses do not change the value of the whole.")
+            raise CertificateError("the witnesses do not change the value of the composite.")
         if question.joint and len(changed) > 1:
             raise CertificateError("several images are changed, each with a budget of its own.")
         value = claim.whole.value(moved)
         return f"with the witnesses of {_parts(len(changed))} the value is {value}, not {current_value}"
-    failure = "classes that no part excludes change the value of the whole, for all that is shown"
+    failure = "classes that no part excludes change the value of the composite, for all that is shown"
     _see_none(claim, allowed, Wish(current_value, other=True), certificate.proof, failure)
     return f"{_parts(proved)} checked, and what is left open does not change the value {current_value}"
 
@@ -352,7 +352,7 @@ def _reason(
         assert isinstance(part, _RANKS)
         assert isinstance(asked, Reason)
         if asked.region != question.region:
-            raise CertificateError("a part is about another region than the whole.")
+            raise CertificateError("a part is about another region than the composite.")
         if asked.target is not None:
             raise CertificateError("a part is about one other class, not about all of them.")
         if index in fixed:
@@ -362,16 +362,16 @@ def _reason(
         if not isinstance(part, UnknownReason):
             allowed[index] = {claim.readings[index].own: Fraction(0)}
     if isinstance(certificate, CompositeUnknown):
-        return "nothing is claimed of the whole"
+        return "nothing is claimed of the composite"
     current_value = claim.whole.value(claim.choice)
-    failure = "the readings of the parts do not suffice for the value of the whole, for all that is shown"
+    failure = "the readings of the parts do not suffice for the value of the composite, for all that is shown"
     _see_none(claim, allowed, Wish(current_value, other=True), certificate.proof, failure)
     if rank > 1:
         if lowest < rank:
-            raise CertificateError(f"a part is not {status}, so the whole is not.")
+            raise CertificateError(f"a part is not {status}, so the composite is not.")
         if fixed != set(claim.movable) or not claim.whole.is_sensitive(claim.choice, claim.movable):
             raise CertificateError(
-                f"one reading may change without the whole, so it is not seen to be {status}."
+                f"one reading may change without the composite, so it is not seen to be {status}."
             )
     return f"the reasons of {_parts(len(fixed))} suffice for the value {current_value}: {status}"
 
@@ -384,7 +384,7 @@ def _whatif(claim: _Claim, certificate: NoChange | OpenChange | Change) -> str:
     value, other = question.value, question.other
     current_value = claim.whole.value(claim.choice)
     if (current_value == value) != other:
-        raise CertificateError("the whole has such a value already.")
+        raise CertificateError("the composite has such a value already.")
     lower = [
         {k: Fraction(k != reading.own and _by_one(question, reading)) for k in row}
         for reading, row in zip(claim.readings, claim.everything(), strict=True)
@@ -446,7 +446,7 @@ def _bound(
     asked = part.question
     assert reading.network is not None
     if asked.cost != question.cost:
-        raise CertificateError("a part counts changes in another way than the whole.")
+        raise CertificateError("a part counts changes in another way than the composite.")
     if asked.region is not None or asked.movable != tuple(range(len(reading.network.codings))):
         raise CertificateError("a part is about some changes only.")
     classes = [k for k in list(lower) if k != reading.own and asked.target in (None, k)]

@@ -1,4 +1,4 @@
-"""The format of certificates about a whole of several readings, as frozen values (`reading` makes them)."""
+"""The format of certificates about a composite, as frozen values (`reading` makes them)."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class CompositeFormula(ABC):
     def see_value(self, value: Any) -> None:
         """Refuse a value of the wrong kind: here anything but true and false."""
         if type(value) is not bool:
-            raise CertificateError("the value of such a whole is true or false.")
+            raise CertificateError("the value of such a composite is true or false.")
 
     @abstractmethod
     def value(self, choice: Sequence[int]) -> Any:
@@ -343,7 +343,7 @@ class _Grid(StatementComposite):
 
 
 def composite_of(description: CompositeClaim, classes: Sequence[Sequence[str]]) -> CompositeFormula:
-    """Return the whole that a certificate is about."""
+    """Return the composite that a certificate is about."""
     if isinstance(description, CompositeSum):
         return _DigitSum(classes, description.left)
     return (

@@ -3,7 +3,7 @@
 To be ensured: every option of the setting is included with its gains, its price is not above the true price,
 and no violation of the setting is missing. A level becomes as many bits as it has steps. So each neuron is a
 weighted sum of bits with one threshold, and so is each inequality of a violation. Only the standard library
-is required. Compiled rules (`whole`) follow this definition.
+is required. Compiled rules (`ArrayProblem`) follow this definition.
 """
 
 from __future__ import annotations

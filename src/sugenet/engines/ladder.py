@@ -1,10 +1,16 @@
 """The ladder of engines: the engine with the lowest expected cost runs first. If it leaves a problem open,
 the next one runs.
 
-Engines by name: ``bounds``, ``dual`` (multipliers and branching), ``search`` (finds, never proves),
-``flips`` (all sets of moves within the budget), ``exhaust`` (all combinations of few free features),
-``branch`` (branch and bound over free features before one hidden layer),
-``cdcl`` (search with learning, with a proof), and the solvers ``cpsat``, ``pysat``, ``exact``.
+Engines by name:
+
+- ``bounds``
+- ``dual``: multipliers and branching
+- ``search``: finds, never proves
+- ``flips``: all sets of moves within the budget
+- ``exhaust``: all combinations of few free features
+- ``branch``: branch and bound over free features before one hidden layer
+- ``cdcl``: search with learning, with a proof
+- the solvers ``cpsat``, ``pysat`` and ``exact``
 
 `RUNGS` is the table: which engine applies when, how many seconds it is expected to take, and how long it may
 take. ``python -m benchmarks.ladder`` measures the engines and prints its fit beside the table.

@@ -105,16 +105,16 @@ class _Options:
 def _network(
     chain: OpChain,
     options: _Options,
-    judges: Callable[[OpChain], Sequence[SourceInterpreter]],
+    interpreters: Callable[[OpChain], Sequence[SourceInterpreter]],
     remarks: tuple[str, ...] = (),
 ) -> Network:
     """Return the exact network of a chain, with its report."""
-    imported = _imported(chain, options, judges)
+    imported = _imported(chain, options, interpreters)
     return replace(imported, remarks=(*imported.remarks, *remarks)).reported
 
 
 def _imported(
-    chain: OpChain, options: _Options, judges: Callable[[OpChain], Sequence[SourceInterpreter]]
+    chain: OpChain, options: _Options, interpreters: Callable[[OpChain], Sequence[SourceInterpreter]]
 ) -> ImportReport:
     """Make a chain exact and compare it with its source.
 
@@ -124,12 +124,11 @@ def _imported(
     inputs, zero = options.inputs, options.zero
     made_exact = lower if options.strict else split
     imported = made_exact(chain, inputs, zero=zero, names=options.names, classes=options.classes)
-    imported = replace(options.seen(imported), operations_judged_alone=chain.judged_alone)
+    imported = replace(options.seen(imported), operations_compared_alone=chain.compared_alone)
     if not options.prove:
         return imported
-    return prove_import(
-        imported, chain, judges(chain) or [interpreter_of_chain(chain)], inputs, declared=zero is not None
-    )
+    compared = interpreters(chain) or [interpreter_of_chain(chain)]
+    return prove_import(imported, chain, compared, inputs, declared=zero is not None)
 
 
 def read_onnx(
@@ -209,7 +208,7 @@ def read_onnx(
         return _levels(graph, options).reported
     chain, graph, output = onnx_reader.read_file(graph)
     if prove:
-        chain = replace(chain, judged_alone=compare_nodes(plain_graph(graph)))
+        chain = replace(chain, compared_alone=compare_nodes(plain_graph(graph)))
     return _network(chain, options, lambda chain: interpreters_of_graph(graph, output, chain), graph.unread)
 
 

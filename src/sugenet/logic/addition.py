@@ -125,7 +125,7 @@ class Sum(Composed):
     def _least(self, wanted: Wanted, costs: Costs, join: _Join) -> Least | None:
         total = wanted.value
         if isinstance(total, bool) or not isinstance(total, int):
-            raise QuestionError(f"a sum is a whole number, not {total!r}.")
+            raise QuestionError(f"a sum is an integer, not {total!r}.")
         if abs(total) > 10 * 10**_LONGEST:
             raise QuestionError(f"a sum has at most {_LONGEST + 1:,} digits: ask about a smaller one.")
         columns = list(self._columns(costs, join))

@@ -101,7 +101,7 @@ def _other(composed: Composed, value: Any) -> Wanted:
         return Wanted(composed.says, other=True)
     fits = (isinstance(value, int) and not isinstance(value, bool)) == (composed.kind == "sum")
     if not fits or not isinstance(value, int):
-        kind = "a whole number" if composed.kind == "sum" else "True or False"
+        kind = "an integer" if composed.kind == "sum" else "True or False"
         raise QuestionError(f"value={quoted(value)} must be {kind}.")
     if value == composed.says:
         raise QuestionError(f"{composed.words(value)} already, as it is read: ask for another value.")

@@ -200,7 +200,7 @@ def proof_that_none(
     min_total = sum(min(row.values()) for row in costs) if all(costs) else None
     if min_total is None or (below is not None and min_total >= below):
         return None
-    parsed = read(CompositeClaim, composed.composite_data(), Sizes(), "the whole")
+    parsed = read(CompositeClaim, composed.composite_data(), Sizes(), "the composite")
     judged = composite_of(parsed, [reading.values for reading in composed.readings])
     if not isinstance(judged, StatementComposite):
         return {"kind": "enumerate"}

@@ -142,7 +142,7 @@ class _FormulaReader(Connectives[LogicFormula]):
             return OneOf(index, frozenset(numbers))
         sign = self.next
         if sign.kind != "sign" or sign.text not in SIGNS:
-            raise _wrong(sign, f"a sign ({', '.join(_LISTED)}) or 'in' behind {word.text}")
+            raise _wrong(sign, f"a sign ({', '.join(_LISTED)}) or 'in' after {word.text}")
         self.at += 1
         return self._compared(index, SAME.get(sign.text, sign.text), sign.place)
 

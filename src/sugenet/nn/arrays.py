@@ -41,12 +41,12 @@ def integer_array(values: Any, ndim: int, what: str) -> Ints:
             f"{what} has shape {array.shape}, but {ndim} dimension{'s' if ndim > 1 else ''} are needed."
         )
     if array.dtype.kind not in "biuf":
-        raise NetworkError(f"{what} has dtype {array.dtype}, but whole numbers are needed.")
+        raise NetworkError(f"{what} has dtype {array.dtype}, but integers are required.")
     with np.errstate(invalid="ignore"):
         integers = array.astype(np.int64)
     if not np.array_equal(integers, array):
         position = tuple(int(index) for index in np.argwhere(integers != array)[0])
-        raise NetworkError(f"{what}{list(position)} is {array[position]}, which is not a whole number.")
+        raise NetworkError(f"{what}{list(position)} is {array[position]}, which is not an integer.")
     if np.shares_memory(integers, array):
         integers = integers.copy()
     integers.flags.writeable = False

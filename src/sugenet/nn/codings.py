@@ -499,8 +499,8 @@ class Real(Steps):
         super().__post_init__()
         if self.cuts or self.whole or self.bipolar or self.silent:
             raise EncodingError(
-                "a real number that is kept as it is has no cuts, and is neither whole nor a bit: laws and "
-                "thresholds need whole numbers, as inputs=Integers(...) gives them."
+                "a real number that is kept as it is has no cuts, and is neither an integer nor a bit. "
+                "Laws and thresholds require integers: import the network with inputs=Integers(...)."
             )
 
     @property
@@ -513,8 +513,8 @@ class Real(Steps):
         return bool(self.low <= number <= self.high) and abs(number) != inf
 
     states = bits = flips = state = reachable = interval = move = Refused(
-        "the network reads real numbers, which have no states to go through: questions about single "
-        "changes, reasons and counts need whole numbers. Ask about a box of real inputs, with "
+        "the network reads real numbers, which have no states to enumerate. Questions about single "
+        "changes, reasons and counts require integers. Ask about a box of real inputs, with "
         "verify(net, Robust(x, Linf(r))), Robust(x, Box(...)), Always, Never or a Query; or import the "
         "network with inputs=Integers(...)."
     )

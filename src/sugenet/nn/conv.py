@@ -63,9 +63,7 @@ class _MapForm(Layer):
                 f"{', '.join(map(str, expected))}) is needed."
             )
         if top is not None and not 0 <= top < 1 << 20:
-            raise NetworkError(
-                f"top={top} must be a small whole number: the largest level of an input value."
-            )
+            raise NetworkError(f"top={top} must be a small integer: the largest level of an input value.")
         check_size(kernel.reshape(len(kernel), -1), *((top, WIDEST) if top is not None else ()))
         tops = None if top is None else np.full(window.inputs, top)
         set_fields(self, weights=kernel, window=window, groups=groups, top=top, tops=tops)
@@ -368,9 +366,7 @@ class PoolLayer(_MapForm):
 
     def __init__(self, window: Window, every: Any = False, top: int | None = None) -> None:
         if top is not None and not 0 < top < 1 << 20:
-            raise NetworkError(
-                f"top={top} must be a small whole number: the largest level of an input value."
-            )
+            raise NetworkError(f"top={top} must be a small integer: the largest level of an input value.")
         marks = np.array(np.broadcast_to(np.asarray(every, dtype=bool), window.shape[:1]))
         marks.flags.writeable = False
         empty = (window.taps < 0).all(axis=1)

@@ -671,4 +671,4 @@ def _whole(value: Any, j: int, m: int) -> int:
             return int(value)
     except (TypeError, ValueError, OverflowError):
         pass
-    raise NetworkError(f"step {m + 1} of neuron {j + 1} is {value!r}, which is not a whole number.")
+    raise NetworkError(f"step {m + 1} of neuron {j + 1} is {value!r}, which is not an integer.")

@@ -263,9 +263,7 @@ def _whole(value: Any, what: str) -> int:
             return number
     except (TypeError, ValueError, OverflowError):
         pass
-    raise NetworkError(
-        f"{what} is {value!r}, which is not a whole number. Take the signs of real weights first."
-    )
+    raise NetworkError(f"{what} is {value!r}, which is not an integer. Take the signs of real weights first.")
 
 
 @dataclass(frozen=True)

@@ -190,7 +190,7 @@ class Convention(ShortRepr):
                 not isinstance(self.steps, int)
                 or isinstance(self.steps, bool)
                 or not 1 <= self.steps <= MAX_STEPS,
-                f"steps={self.steps!r} is not a whole number from 1 to {MAX_STEPS}.",
+                f"steps={self.steps!r} is not an integer from 1 to {MAX_STEPS}.",
             ),
         )
         for name, kind in FIELDS.items():

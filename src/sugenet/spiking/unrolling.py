@@ -80,7 +80,7 @@ def keeping_spikes(network: Network, sample: Any, by: int | None = None) -> Netw
         ),
         (
             by is not None and (isinstance(by, bool) or not isinstance(by, int) or by < 0),
-            f"by={by!r}, but a shift is a whole number of steps, 0 or more.",
+            f"by={by!r}, but a shift is a number of steps: an integer, at least 0.",
         ),
     )
     limits = {}
@@ -467,8 +467,8 @@ def _head(
             TooLargeError,
             (
                 size >= _LARGEST,
-                f"the potential of class {number} is a sum of whole numbers of up to {size.bit_length()} "
-                "bits, and exact sums here have 31. Round weights to a grid such as 1/64 on purpose (grid=).",
+                f"the potential of class {number} is a sum of integers of up to {size.bit_length()} bits, "
+                "and exact sums are limited to 31. Round the weights to a grid such as 1/64 (grid=).",
             ),
         )
         later = Fraction(number, len(votes) * finest) if convention.ties == "highest" else Fraction(0)

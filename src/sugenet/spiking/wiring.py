@@ -162,10 +162,9 @@ def _checked(row: Ints, size: int, phrase: str) -> Ints:
         TooLargeError,
         (
             size >= _LARGEST,
-            f"whether {phrase} is a sum of whole numbers of up to {size.bit_length()} bits, and exact sums "
-            "here have 31. Weights and leaks with smaller denominators have shorter sums: give them as the "
-            "decimals or fractions that are meant (floats='decimal'), or round weights to a grid such as "
-            "1/64 on purpose (grid=).",
+            f"whether {phrase} is a sum of integers of up to {size.bit_length()} bits, and exact sums "
+            "are limited to 31. Weights and leaks with smaller denominators have shorter sums. "
+            "Read floats as decimals (floats='decimal'), or round weights to a grid such as 1/64 (grid=).",
         ),
     )
     return np.asarray(row, np.int64)

@@ -120,7 +120,7 @@ class _Field:
 def _number(name: str, kind: type[int] | type[float], low: float, high: float, default: float) -> _Field:
     """Return a field for a number of one kind between two ends."""
     is_integer = kind is int
-    what = f"a whole number from {low} to {high}" if is_integer else f"a number from {low:g} to {high:g}"
+    what = f"an integer from {low} to {high}" if is_integer else f"a number from {low:g} to {high:g}"
     schema = {"type": "integer" if is_integer else "number", "minimum": low, "maximum": high}
 
     def read(_network: Network, value: Any) -> float:

@@ -305,7 +305,7 @@ def _run(server: _Server, listening: socket.socket) -> None:
 def _listen(host: str, port: int, notify: Callable[[str], object]) -> socket.socket:
     """Return a listening socket, at another port if the default one is taken."""
     if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port <= 65535:
-        raise SugenetError(f"port={port!r} must be a whole number from 0 to 65535.")
+        raise SugenetError(f"port={port!r} must be an integer from 0 to 65535.")
     try:
         return _bound(host, port)
     except OSError as error:

@@ -35,7 +35,7 @@ def test_graphs_that_are_equal_prove_themselves():
         if result(case).kind == "equal":
             proof = read_onnx(case.raw, inputs=case.inputs).report.proof
             assert proof is not None
-            assert proof.judges[0].startswith("an interpreter of ONNX operators in float64")
+            assert proof.interpreters[0].startswith("an interpreter of ONNX operators in float64")
             proved += 1
     assert proved > 20
 

@@ -87,9 +87,9 @@ def pool():
 
 def test_the_report_counts_nodes_that_were_compared_alone():
     found = sg.read_onnx(clipped(), inputs=sg.Bits()).report
-    assert found.operations_judged_alone == 7  # all but Equal, which is not a sign by itself
-    assert sg.read_onnx(clipped(), inputs=sg.Bits(), prove=False).report.operations_judged_alone == 0
-    assert sg.read_onnx(pool(), inputs=sg.Bits()).report.operations_judged_alone == 7
+    assert found.operations_compared_alone == 7  # all but Equal, which is not a sign by itself
+    assert sg.read_onnx(clipped(), inputs=sg.Bits(), prove=False).report.operations_compared_alone == 0
+    assert sg.read_onnx(pool(), inputs=sg.Bits()).report.operations_compared_alone == 7
 
 
 def unread(_, given):

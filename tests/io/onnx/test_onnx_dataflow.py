@@ -160,7 +160,7 @@ def test_dense_units_are_what_finn_executes(domain, ending, mode):
     add_unit(made, random, 6, 5, mode, levels)
     add_unit(made, random, 5, 4, mode, levels, last=True)
     found = sg.read_onnx(made.raw(), inputs=sg.Integers(0, 255)).report
-    assert "an interpreter of ONNX operators" in found.proof.judges[0]
+    assert "an interpreter of ONNX operators" in found.proof.interpreters[0]
     X = random.integers(0, 256, (100, 7))
     want = np.array([made.run(row[None])[0] for row in X])
     assert np.array_equal(found.network.logits(X), want)
@@ -201,7 +201,7 @@ def test_convolutions_pools_and_labels(domain, ending):
     want = np.array([scores(image[None]).reshape(-1) for image in X])
     assert np.array_equal(found.network.logits(X), want)
     assert (found.network.predict(X) == want.argmax(axis=1)).all()
-    assert "an interpreter of ONNX operators" in found.proof.judges[0]
+    assert "an interpreter of ONNX operators" in found.proof.interpreters[0]
 
 
 def test_popcounts_of_the_general_domain():

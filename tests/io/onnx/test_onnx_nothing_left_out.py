@@ -395,7 +395,7 @@ NUMBERS = {**SIGN, "w": EYE + 1, "b": np.array([1, -2], F), "h": np.array([[1, -
 def test_the_report_says_by_whom_and_on_how_many_samples():
     found = read_onnx(model(HIDDEN, NUMBERS, ["n", 2]), inputs=Integers(-3, 3)).report
     assert found.proof is not None
-    assert found.proof.judges == ("an interpreter of ONNX operators in float64", "ONNX Runtime")
+    assert found.proof.interpreters == ("an interpreter of ONNX operators in float64", "ONNX Runtime")
     assert found.proof.layers == 2
     assert not found.proof.unseen
     assert "equal to an interpreter of ONNX operators in float64 and ONNX Runtime on " in str(found)

@@ -276,7 +276,7 @@ def test_maps_read_back():
 
 
 def interpreted(content, x, output):
-    """An output of the file, by the interpreter of operators that judges imports."""
+    """An output of the file, by the interpreter of operators that imports are compared with."""
     found = Interpreter(read_graph(content), output).run(x).values[output]
     return found.values
 

@@ -315,7 +315,7 @@ CASES = [
 def test_what_quantize_static_writes(tmp_path, kind, quant_format, activations, per_channel):
     path, shape = static(tmp_path, kind, quant_format, activations, per_channel)
     found = read_onnx(path, inputs=PIXELS).report
-    assert found.proof.judges[-1] == "ONNX Runtime"
+    assert found.proof.interpreters[-1] == "ONNX Runtime"
     X = np.random.default_rng(4).integers(0, 256, (100, *shape))
     theirs = run(path.read_bytes(), x=(X / 255).astype(np.float32)).reshape(100, -1)
     mine = found.network.logits(X.reshape(100, -1), engine="definition")

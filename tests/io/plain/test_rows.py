@@ -55,7 +55,7 @@ def test_nothing_else_reads_csv():
     }
     assert found == {
         "io/plain/rows.py",
-        "io/arrays/interpreter.py",  # a judge shares nothing with the reader it judges
+        "io/arrays/interpreter.py",  # an interpreter shares nothing with the reader
         "io/samples.py",  # writes
         "sweeps/results.py",  # writes
     }

@@ -64,7 +64,7 @@ def dense():
 def test_the_report_says_what_was_compared_and_by_whom():
     found = sg.from_torch(dense(), torch.zeros(1, 40), inputs=sg.Bits()).report
     proof = found.proof
-    assert proof.judges == ("the module itself in float64",)
+    assert proof.interpreters == ("the module itself in float64",)
     assert (proof.layers, proof.unseen, proof.rounded, proof.left) == (2, (), 0, 0)
     assert proof.samples > proof.near > 20
     assert proof.bits == proof.samples * 21
@@ -72,7 +72,7 @@ def test_the_report_says_what_was_compared_and_by_whom():
     assert str(found).splitlines()[-1].strip() == (
         f"equal to the module itself in float64 on {proof.samples} samples, {proof.near} of them near "
         f"thresholds: {proof.bits:,} hidden bits of 2 layers and {proof.scores:,} scores; "
-        f"{found.operations_judged_alone} operations compared alone"
+        f"{found.operations_compared_alone} operations compared alone"
     )
     assert json.loads(json.dumps(found.data()))["proof"]["samples"] == proof.samples
 
@@ -397,7 +397,7 @@ def test_a_module_without_a_copy_in_float64_judges_as_it_is():
     module = binary(nn.Linear(6, 5), Cut(), nn.Linear(5, 3))
     module[2].__class__ = Stubborn
     found = sg.from_torch(module, torch.zeros(1, 6), inputs=sg.Integers(0, 3)).report
-    assert found.proof.judges == ("the module itself",)
+    assert found.proof.interpreters == ("the module itself",)
 
 
 def test_the_default_float_is_as_it_was():
@@ -424,5 +424,5 @@ def test_weights_made_in_the_forward_pass_may_have_other_last_digits_in_float64(
     found = sg.from_torch(
         binary(made, Cut(), nn.Linear(4, 2)), torch.zeros(1, 6), inputs=sg.Integers(0, 3)
     ).report
-    assert found.proof.judges == ("the module itself in float64",)
+    assert found.proof.interpreters == ("the module itself in float64",)
     assert found.proof.layers == 1

@@ -182,7 +182,7 @@ def _roots(region: CountRegion, proof: Partition) -> list[list[CountPart]]:
 
 def _changed(region: CountRegion, chosen: Sequence[tuple[int, Ints]], rest: list[int]) -> CountPart:
     """Return the part that is left after some options."""
-    base, budget = region.whole.base, region.whole.budget
+    base, budget = region.problem.base, region.problem.budget
     region.limit.take(8 * len(base) + 16 * len(rest) + 400, "the parts of a count")
     left = None if budget is None else budget - sum(weight for weight, _ in chosen)
     size = _size([region.weights[feature] for feature in rest], left, region.limit)

@@ -41,7 +41,7 @@ class CountRegion:
     """The region of the question in integers, with features in order of their indices."""
 
     network: Arrays
-    whole: ArrayProblem
+    problem: ArrayProblem
     options: dict[int, list[tuple[int, Ints]]]
     """For each feature that can change, the weight and the gain of each option."""
     states: dict[int, list[int]]
@@ -58,7 +58,7 @@ class CountRegion:
     @cached_property
     def later(self) -> LaterLayers:
         """The layers after the first."""
-        return LaterLayers(self.whole.base >= 0, self.whole.behind, self.whole.head)
+        return LaterLayers(self.problem.base >= 0, self.problem.later, self.problem.head)
 
     def tally(self, counts: Ints, multiplicities: Sequence[int]) -> list[int]:
         """Return inputs by class, from match counts of the classes with their multiplicities."""
@@ -167,7 +167,7 @@ def counted_in_words(
 
     The parts are those of the certificate, whose order was checked to contain the features of the region.
     """
-    problem, network = region.whole, region.network
+    problem, network = region.problem, region.network
     idle = [feature for feature in region.options if feature not in set(order)]
     features = [*order, *idle]
     if problem.budget is None or not features or not len(problem.base) or None not in names:

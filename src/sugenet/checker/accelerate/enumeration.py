@@ -83,7 +83,7 @@ def _said(form: str, seen: int | None, sets: int | None) -> str:
 
 def _forms(problem: ArrayProblem, sets: int | None) -> Iterator[str]:
     """Yield the forms for a question, the fastest first."""
-    if problem.budget is None and not problem.behind:
+    if problem.budget is None and not problem.later:
         yield "branch and bound"
     if sets is None or sets >= _MANY or (sets >= _FEW and _turning(problem) > _WORD):
         yield "blocks"

@@ -56,7 +56,7 @@ class ArrayProblem:
     stays: list[int]
     """For each of these features, the number of options before its own state."""
     budget: int | None
-    behind: list[Layer]
+    later: list[Layer]
     """The layers after the first, over bits."""
     head: Ints
     cases: list[list[Demand]]
@@ -66,7 +66,7 @@ class ArrayProblem:
     def layers(self) -> list[tuple[Ints, Ints]]:
         """Weights and tau of the layers after the first."""
         layers = []
-        for layer in self.behind:
+        for layer in self.later:
             if not isinstance(layer, Summing):
                 self.limit.take(16 * layer.outputs * layer.inputs, "a layer written out as neurons")
             dense = layer.dense()

@@ -69,10 +69,10 @@ def walk_seen(integer_problem: ArrayProblem) -> int | None:
 
 def _behind(problem: ArrayProblem) -> Sequence[Layer]:
     """Return the later layers written out, or as they are if some would be large or have no neurons."""
-    size = sum(layer.outputs * layer.inputs for layer in problem.behind if not isinstance(layer, Summing))
-    is_empty = not len(problem.base) or any(layer.outputs == 0 for layer in problem.behind)
+    size = sum(layer.outputs * layer.inputs for layer in problem.later if not isinstance(layer, Summing))
+    is_empty = not len(problem.base) or any(layer.outputs == 0 for layer in problem.later)
     if is_empty or size > _WRITTEN:
-        return problem.behind
+        return problem.later
     return [bits_layer(weights, tau) for weights, tau in problem.layers]
 
 

@@ -79,7 +79,7 @@ class WordWalk:
         self.options = (table.behind, table.lightest, budget)
         self.tail = Turning(np.asarray(base) >= 0, self.loose, layers, head, cases, limit)
         self.over = False
-        self.rooms: list[tuple[Any, ...]] = []
+        self.spare: list[tuple[Any, ...]] = []
 
     def is_for(self) -> bool:
         """Return whether this walk supports the layers and numbers."""
@@ -163,20 +163,20 @@ class WordWalk:
         else:
             state[2] = 1
         try:
-            room = self.rooms.pop()
+            buffers = self.spare.pop()
         except IndexError:
-            room = self._room()
-        table, more = room[-1], True
+            buffers = self._buffers()
+        table, more = buffers[-1], True
         while more and not self.over:
             self.limit.look()
-            more = visit(state, (chosen, sums, spent), *self.fixed, *room, _STEPS)
+            more = visit(state, (chosen, sums, spent), *self.fixed, *buffers, _STEPS)
             if not more or 2 * state[1] > _TABLE:
                 met = np.flatnonzero(table[1]) if state[1] else np.zeros(0, np.int64)
                 yield SetsSeen(table[0][met], table[1][met], int(state[2]))
                 table[1][met], state[1:3] = 0, 0
-        self.rooms.append(room)
+        self.spare.append(buffers)
 
-    def _room(self) -> tuple[Any, ...]:
+    def _buffers(self) -> tuple[Any, ...]:
         """Return the work arrays of a thread, and an empty table of patterns, which it leaves empty."""
         layers, size = self.size
         wide, words = max(size, self.lanes) + 4, size // 64
@@ -188,14 +188,14 @@ class WordWalk:
             self.fixed[3][0].copy(),  # M - tau at the sample, of the first layer after some options
             np.zeros((layers + 1) * wide, np.int16),
         )
-        room = (
+        buffers = (
             np.zeros(wide, np.int64),
             _zeros((layers + 1) * wide * SLOT),
             *_zeros(2 * WORDS).reshape(2, WORDS),
             np.zeros((64 * WORDS + 1, words), np.uint64),
             np.zeros((64 * WORDS + 1, WORDS), np.uint64),
         )
-        return lists, room, (np.zeros((_TABLE, words), np.uint64), np.zeros(_TABLE, np.int64))
+        return lists, buffers, (np.zeros((_TABLE, words), np.uint64), np.zeros(_TABLE, np.int64))
 
     def sample(self) -> Ints:
         """Return the match counts of the classes without any change."""

@@ -182,7 +182,7 @@ def walk_sets(state, quota, want, start, moves, recent, fresh):
     shorter ones belong to the first walk. `moves` has their contributions to the lanes, their weights, the
     first move of the next feature, the smallest weight from each on, the budget, the number of walks, and
     `shared`. If everything fits the budget, it also has the minimum and maximum total contribution of the
-    moves from each on, and the number of their sets: if no neuron depends on them, one set represents all.
+    moves from each on, and the number of their sets. If no neuron depends on them, one set represents all.
 
     The walk stops after about `quota` sets or if `fresh` is full, and returns the number of patterns; `DEPTH`
     is -1 if all sets are walked. With a pattern to `want`, it stops at the first set that has it: the prefix

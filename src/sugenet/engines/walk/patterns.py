@@ -190,8 +190,8 @@ class PlaneGoal:
     def of(cls, patterns: PatternGoal, gains: Any) -> PlaneGoal | None:
         """Return the goal in planes.
 
-        It is None if the network has no second layer, if that layer has weights other than -1, 0 and 1, or if
-        the planes of moves that add `gains` to the lanes are too large.
+        It is None if the network has no second layer, or one with weights other than -1, 0 and 1. It is also
+        None if the planes of moves that add `gains` to the lanes are too large.
         """
         if patterns.later is None or not fits(gains):
             return None

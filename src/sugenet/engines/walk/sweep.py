@@ -31,9 +31,10 @@ _SHARED = 4  # moves of the sets that are dealt to the walks, each with all that
 
 
 def lanes_for(first_layer: FirstLayer) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Return the lanes: the distance of each fragile neuron past its turn at the sample (0 or more: it has
-    turned), and the contribution of every move, in the smallest type that holds all sums. After the last come
-    neurons that never turn.
+    """Return the lanes in the smallest type that holds all sums.
+
+    They are the distance of each fragile neuron past its turn at the sample (0 or more: it has turned), and
+    the contribution of every move. After the last come neurons that never turn.
     """
     near, active = first_layer.neighbourhood, first_layer.margins >= 0
     start = np.where(active, -1 - first_layer.margins, first_layer.margins)

@@ -2,7 +2,7 @@
 
 XOR and popcount are used if weights are -1, 0 and +1 and inputs are bits, otherwise plain integer sums.
 
-A neuron of bits fires if at most ``room`` of its literals do not hold, room = n - tau. A neuron of levels
+A neuron of bits fires if at most n - tau of its literals do not hold. A neuron of levels
 fires if its sum is above ``limit``. Positions of a convolution that share all limits, such as inner ones,
 share a row.
 """

@@ -47,7 +47,7 @@ def write_c(network: Network, path: str | os.PathLike[str]) -> None:
     network : Network
         The network.
     path : str or Path
-        Where to write. An existing file is replaced in one step.
+        File to write. An existing file is replaced in one step.
 
     Returns
     -------

@@ -280,7 +280,7 @@ class OpChain:
     largest score first, the largest scores themselves, or a mark at the class. Empty if they return such
     numbers.
     """
-    judged_alone: int = 0
+    compared_alone: int = 0
     """Number of operations of the source that its reader compared one by one with those of the framework."""
 
     def __post_init__(self) -> None:

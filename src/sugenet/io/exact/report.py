@@ -84,7 +84,7 @@ class SignLocation(ShortRepr):
 class ImportProof(Sentences):
     """The extent of a comparison: its interpreters, samples and layers."""
 
-    judges: tuple[str, ...]
+    interpreters: tuple[str, ...]
     """The names of the interpreters."""
     samples: int
     near: int
@@ -106,7 +106,7 @@ class ImportProof(Sentences):
 
     def data(self) -> dict[str, Any]:
         """Return the proof as JSON data."""
-        return {**asdict(self), "judges": list(self.judges), "unseen": list(self.unseen)}
+        return {**asdict(self), "interpreters": list(self.interpreters), "unseen": list(self.unseen)}
 
     def __str__(self) -> str:
         word, edge = ("level", "a step") if self.levels else ("bit", "0")
@@ -119,7 +119,7 @@ class ImportProof(Sentences):
             else ""
         )
         unseen = f"; not seen inside: {', '.join(self.unseen)}" if self.unseen else ""
-        who = " and ".join(self.judges)
+        who = " and ".join(self.interpreters)
         return (
             f"equal to {who} on {many(self.samples, 'sample')}, {self.near:,} of them near thresholds: "
             f"{hidden}{self.scores:,} scores{out}{unseen}"
@@ -140,7 +140,7 @@ class ImportReport(Sentences):
     """The comparison with the source before the import returned; None: not compared."""
     error: float = 0.0
     """Largest distance of scores to those of the source, if roots after the last sign were rounded."""
-    operations_judged_alone: int = 0
+    operations_compared_alone: int = 0
     """Number of operations of the source that were compared one by one with those of the framework: at, next
     to and beyond every number where they change.
     """
@@ -161,13 +161,13 @@ class ImportReport(Sentences):
             ],
             "remarks": list(self.remarks),
             "proof": None if self.proof is None else self.proof.data(),
-            "operations_judged_alone": self.operations_judged_alone,
+            "operations_compared_alone": self.operations_compared_alone,
         }
 
     def __str__(self) -> str:
         proof = "nothing was compared with the source" if self.proof is None else str(self.proof)
-        if self.operations_judged_alone:
-            proof += f"; {many(self.operations_judged_alone, 'operation')} compared alone"
+        if self.operations_compared_alone:
+            proof += f"; {many(self.operations_compared_alone, 'operation')} compared alone"
         return "\n".join([str(self.network), *(f"  {line}" for line in (*self.layers, *self.remarks, proof))])
 
 

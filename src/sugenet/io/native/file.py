@@ -27,7 +27,7 @@ def save(network: Network, path: str | os.PathLike[str]) -> None:
     network : Network
         Any network; its notes and the marks of its layers are kept too. Its `report` is not.
     path : str or Path
-        Where to write, usually with the ending ``.sugenet``. An existing file is replaced.
+        File to write, usually with the ending ``.sugenet``. An existing file is replaced.
 
     Returns
     -------

@@ -134,7 +134,7 @@ class Piecewise:
         return self.times(-1).plus(1)
 
     def select(self, yes: Piecewise, no: Piecewise) -> Piecewise:
-        """Return `yes` where this decision is 1, and `no` where it is 0."""
+        """Return `yes` for values at which this decision is 1, and `no` for the others."""
         return self.choose(Fraction(1, 2), no, no, yes)
 
     def clipped(self, low: float, high: float) -> Piecewise:

@@ -98,7 +98,7 @@ def chain_of_module(module: Any, example: Any, *, alone: bool = True) -> OpChain
     _check_evaluation(torch, module, batch)
     signal, actual, n_compared = signal_of_module(module, batch, alone=alone)
     chain = chain_of_signal(source, signal, actual, f"output of {source}")
-    return replace(chain, judged_alone=n_compared)
+    return replace(chain, compared_alone=n_compared)
 
 
 def signal_of_module(

@@ -259,7 +259,7 @@ def _see_settings(method: str, samples: int | None, confidence: float) -> None:
         ),
         (
             samples is not None and not is_number,
-            f"samples={quoted(samples)} must be a whole number, at least 1.",
+            f"samples={quoted(samples)} must be an integer, at least 1.",
         ),
         (not is_share, f"confidence={quoted(confidence)} must be between 0 and 1."),
     )
@@ -301,7 +301,7 @@ def _asked(network: Network, question: Count) -> Neighbourhood:
     near = question.near(network)
     if near.budget is not None and near.only(lambda move: move.weight * near.unit == move.price) is not near:
         raise TooLargeError(
-            "the costs are too finely divided to count exactly: as whole numbers they leave 60 bits."
+            "the costs are too finely divided to count exactly: as integers they exceed 60 bits."
         )
     return near
 

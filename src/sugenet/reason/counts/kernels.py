@@ -391,11 +391,11 @@ def walk(begin, end, root, moves, limits, tail, memory, tally, stop):
     """Count by class the sets of options that begin with one of the options begin..end-1.
 
     Every set is a prefix followed by a last option. ``root`` holds the initial lanes. `moves` holds what each
-    option adds to them, the weights, the first option of the next feature, the minimum weight from each
-    option on, the budget, whether all options weigh the same, and the feature of each option. `limits` holds
-    the minimum and maximum still to come, the number of these sets, and whether they are indexed by feature.
-    They are if all weights are 0 and every option may begin a set; otherwise they are indexed by the
-    remaining budget. Sets are added to `tally`. The walk ends early when ``stop[0]`` is set.
+    option adds to them, the weights, the first option of the next feature, and the minimum weight from each
+    option on. Then come the budget, whether all options weigh the same, and the feature of each option.
+    `limits` holds the minimum and maximum still to come, the number of these sets, and whether they are
+    indexed by feature. They are if all weights are 0 and every option may begin a set; otherwise they are
+    indexed by the remaining budget. Sets are added to `tally`. The walk ends early when ``stop[0]`` is set.
     """
     rows, weight, _, lightest, budget, alike, index = moves
     low, _, sizes, by_feature = limits

@@ -206,7 +206,7 @@ def _comparisons(
     bounds = np.array([ends[j] - ends[k] + 1 for j, k in pairs], dtype=object)
     if int(np.abs(weights).sum(axis=1).max(initial=0)) + int(np.abs(bounds).max(initial=0)) >= _LARGE:
         raise TooLargeError(
-            "the scores of the classes are too finely divided: as whole numbers they leave 61 bits."
+            "the scores of the classes are too finely divided: as integers they exceed 61 bits."
         )
     integer_weights = weights.astype(np.int64)
     margins = integer_weights @ active - bounds.astype(np.int64)

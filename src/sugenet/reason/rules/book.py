@@ -387,7 +387,7 @@ def rulebook(
         if value is not None and (
             isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0
         ):
-            raise QuestionError(f"{name}={value!r} must be a whole number, not negative.")
+            raise QuestionError(f"{name}={value!r} must be an integer, at least 0.")
     network = network_of(network)
     classes = tuple(range(len(network.classes))) if label is None else (class_of(network, label),)
     network = network.anywhere()  # a rule for all inputs also holds for those that can occur

@@ -336,8 +336,8 @@ def check_rule(
     network : Network, classifier or pipeline
         The network, a fitted `BNNClassifier`, or a fitted pipeline of scikit-learn that ends with one.
     rule : str, NetworkRule, mapping or tree
-        Text such as ``mean radius >= 14 and side = left -> malignant``; a `NetworkRule`; JSON data of an
-        explanation by Anchors; or a fitted decision tree of scikit-learn over the same raw features.
+        Text such as ``mean radius >= 14 and side = left -> malignant``, a `NetworkRule`, JSON data of an
+        explanation by Anchors, or a fitted decision tree of scikit-learn over the same raw features.
     within : str, list of str or Domain, default: None
         Ask only about inputs that can occur: ``"data"`` for the range of the training data, ``"any"`` for
         any values, laws as text, or a `Domain`, as in `Network.within`. None: the domain of the network.

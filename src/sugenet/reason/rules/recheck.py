@@ -91,7 +91,7 @@ def check_data(data: Any, network: Network) -> None:
         CertificateError,
         (
             not all(type(count) is int and count >= 0 for count in left.values()),
-            "the rulebook is damaged: what was left out is counted in whole numbers.",
+            "the rulebook is damaged: the numbers of rules left out must be integers of at least 0.",
         ),
         (
             type(seconds) not in (int, float) or not 0 <= seconds <= float_info.max,

@@ -251,7 +251,7 @@ def _sides(network: Network, text: str) -> tuple[str, int]:
     """Split a rule into its conditions and its class, whose name may contain an arrow."""
     arrows = [arrow.start() for arrow in re.finditer("->", text)]
     if not arrows:
-        raise RuleSyntaxError(f"the rule {quoted(text)} has no '->' in front of its class.")
+        raise RuleSyntaxError(f"the rule {quoted(text)} has no '->' before its class.")
     for index in arrows:
         if text[index + 2 :].strip() in network.classes:
             return text[:index], class_of(network, text[index + 2 :].strip())

@@ -51,7 +51,7 @@ export function makeTable(app) {
   }
 
   function domain({ whole, low, high }) {
-    const kind = whole ? "a whole number" : "a number";
+    const kind = whole ? "an integer" : "a number";
     if (low > -Infinity) return high < Infinity ? `${kind} from ${low} to ${high}` : `${kind} of at least ${low}`;
     return high < Infinity ? `${kind} up to ${high}` : kind;
   }

@@ -1,4 +1,4 @@
-// For the checker: what a question says, worked out again from the certificate and the model alone, in whole numbers. The match count of
+// For the checker: what a question says, recomputed from the certificate and the model alone, in integers. The match count of
 // the first layer is a sum over features, so what each single change adds to it is measured once, by evaluating the network.
 
 import { Beyond, Wrong } from "./check_form.js";

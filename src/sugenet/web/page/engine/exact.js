@@ -26,7 +26,7 @@ export class Fraction {
     this.bottom = bottom / common;
   }
 
-  // The exact value of a float: every finite one is a whole number times a power of two.
+  // The exact value of a float: every finite one is an integer times a power of two.
   static ofNumber(value) {
     if (!Number.isFinite(value)) throw new RangeError(`${value} is no fraction`);
     let bottom = 1n;

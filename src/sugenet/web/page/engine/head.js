@@ -1,4 +1,4 @@
-// The last layer: votes of the classes and their exact order. Scores compare as whole numbers slope * M + offset; a tie goes to the lowest.
+// The last layer: votes of the classes and their exact order. Scores compare as integers slope * M + offset; a tie goes to the lowest.
 
 import { makeRows } from "./layers.js";
 
@@ -20,7 +20,7 @@ export class Head {
       return bound > most ? bound : most;
     }, 0n);
     this.exactAsNumbers = largest < SAFE;
-    this.number = this.exactAsNumbers ? Number : BigInt; // what whole numbers become before they are added or compared
+    this.number = this.exactAsNumbers ? Number : BigInt; // what integers become before they are added or compared
     this.slopes = slopes.map(this.number);
     this.offsets = offsets.map(this.number);
   }
