@@ -86,7 +86,7 @@ class Cascade:
         make_sure(
             24 * room,
             "the whole network as thresholds",
-            "Use an engine that goes through inputs: bounds, search, flips or exhaust.",
+            "Use an engine that enumerates inputs: bounds, search, flips or exhaust.",
         )
         first = first_layer(network)
         start = margins_of(near, first)

@@ -547,7 +547,7 @@ def _refuse_strangers(store: Store) -> None:
         refuse_if(
             version > _VERSION,
             f"{store.name} is of version {version}, written by a newer sugenet; this one reads version "
-            f"{_VERSION}. Update sugenet to go on.",
+            f"{_VERSION}. Update sugenet.",
         )
         store.refuse_if(version != _VERSION, f"there is no version {version}")
         tables = ask(f"SELECT sql FROM sqlite_master ORDER BY rowid LIMIT {len(_SCHEMA) + 1}").fetchall()

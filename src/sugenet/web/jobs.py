@@ -512,7 +512,7 @@ class _Slot:
             case "gone":
                 if turn.taken or turn.again:
                     turn.error = (
-                        "the worker process ended before it had an answer. The server goes on; ask again, or "
+                        "the worker process ended before it had an answer. The server still runs: ask again, or "
                         "about a smaller region."
                     )
                     self._replace()

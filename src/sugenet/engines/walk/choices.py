@@ -42,7 +42,7 @@ def _exhaust(problem: Problem, clock: Clock) -> Outcome:
     if sets_within(problem.near) != combinations:
         return Open("exhaust", "exhaustion is for regions without a budget, and this one has one", {})
     if combinations > MAX_COMBINATIONS:
-        return Open("exhaust", f"there are {combinations:.3g} combinations, too many to go through", {})
+        return Open("exhaust", f"there are {combinations:.3g} combinations, too many to enumerate", {})
     enumerated = exhaust(problem, clock)
     if enumerated is None:
         return Open("exhaust", "the time was up", {})

@@ -273,7 +273,7 @@ def _answer(
     counts = [sum(row[k] for _, row in partition.parts) for k in range(near.network.head.outputs)]
     obeying, total, seconds = tuple(counts[: network.head.outputs]), alarm.total, alarm.clock.seconds
     if not partition.is_whole:
-        reason = "too many to go through, and too many different sums"
+        reason = "too many to enumerate, and too many different sums"
         if alarm.is_up():
             reason = f"{'interrupted' if alarm.is_interrupted else 'stopped'} after {seconds:.1f} s"
         return CountOpen(*about, obeying, total - sum(counts) + sum(obeying), reason, seconds)

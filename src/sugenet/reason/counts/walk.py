@@ -200,7 +200,7 @@ def count_walk(
     parts; 0: one per feature.
     """
     if space.total >= _HEAVY:
-        raise TooLargeError(f"{space.total:,} combinations are too many to go through.")
+        raise TooLargeError(f"{space.total:,} combinations are too many to enumerate.")
     return _CountingWalk(space, threads, stop, step, groups).run()
 
 

@@ -218,7 +218,7 @@ def query_about(network: Network, question: Question) -> Query:
             ways = (_loses if isinstance(question, Always) else _wins)(network, label, strict=True)
         case _:
             raise QuestionError(
-                f"{type(question).__name__} goes through the states of features, but the network reads real "
+                f"{type(question).__name__} enumerates the states of features, but the network reads real "
                 "numbers, which have none. Ask Robust(x, Linf(r)), Robust(x, Box(...)), Always, Never or a "
                 "Query; or import the network with inputs=Integers(...)."
             )

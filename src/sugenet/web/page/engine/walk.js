@@ -14,7 +14,7 @@ const MOST_LANES = 5e7; // the same, once they are in lanes
 
 // What makes one of the wanted classes with the fewest changed features, every other state of a feature counting 1.
 //   target: the class to reach, or null for any other; locked: features that stay; most: features to change at most;
-//   budget: sets to go through at most; seconds: time to take; onProgress({k, tried, total}).
+//   budget: sets to enumerate at most; seconds: time to take; onProgress({k, tried, total}).
 export function nearest(model, states, about = {}) {
   const { target = null, locked = [], most = Infinity, budget = MOST_SETS, seconds = 30, onProgress = () => {} } = about;
   const end = performance.now() + 1000 * seconds;
