@@ -512,8 +512,8 @@ class _Slot:
             case "gone":
                 if turn.taken or turn.again:
                     turn.error = (
-                        "the worker process ended before it had an answer. The server still runs: ask again, or "
-                        "about a smaller region."
+                        "the worker process ended before it had an answer. The server still runs: ask again, "
+                        "or about a smaller region."
                     )
                     self._replace()
                     return True
