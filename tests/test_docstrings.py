@@ -120,3 +120,66 @@ def test_public_names_are_documented(name):
 
 def test_the_list_has_public_names_only():
     assert set(NAMES) >= LACKING
+
+
+IMPERATIVES = {
+    *("Check", "Close", "Count", "Describe", "Draw", "Learn", "Predict", "Raise", "Read", "Recompute"),
+    *("Return", "Summarize", "Write", "Yield"),
+}
+"""First words of the docstrings of methods."""
+
+HELD = [name for name in NAMES if inspect.isclass(NAMES[name]) and issubclass(NAMES[name], Answered)] + [
+    *("AnyInput", "BNNClassifier", "Box", "Free", "Hamming", "L0", "L1", "L2", "Linf", "Network", "Neuron"),
+    *("Prices", "Results", "Rulebook", "SugenoClassifier", "nn.Encoder"),
+]
+"""Types that people hold: their methods have parameters and results in full."""
+
+OF_ANSWERS = {"known", "of"}
+"""Methods that only the reader of answers calls."""
+
+
+def methods(thing):
+    """Public methods and properties of a type that this project defines, by name."""
+    for name in dir(thing):
+        value = inspect.getattr_static(thing, name)
+        owner = next(kind for kind in thing.__mro__ if name in vars(kind))
+        function = getattr(value, "__func__", value)
+        if name.startswith("_") or not owner.__module__.startswith("sugenet"):
+            continue
+        if inspect.isfunction(function) or isinstance(value, property):
+            yield name, function
+
+
+def method_lacks(name, function, *, is_held):
+    """What the docstring of a method or a property lacks."""
+    found = sections(inspect.getdoc(function) or "")
+    summary = found[""].strip().partition("\n\n")[0]
+    missing = [] if summary.endswith((".", ":")) else ["a summary that ends with a period"]
+    if not inspect.isfunction(function):
+        return missing
+    if summary.partition(" ")[0] not in IMPERATIVES:
+        missing.append(f"an imperative summary, not {summary!r}")
+    signature = inspect.signature(function)
+    asked = [one for key, one in signature.parameters.items() if key not in ("self", "cls")]
+    if not is_held or not asked or name in OF_ANSWERS:
+        return missing
+    texts = documented(found.get("Parameters", ""))
+    for parameter in asked:
+        if parameter.name not in texts:
+            missing.append(f"parameter {parameter.name}")
+        elif parameter.default is not parameter.empty and "default: " not in texts[parameter.name]:
+            missing.append(f"default of {parameter.name}")
+    if signature.return_annotation != "None" and not {"Returns", "Yields"} & set(found):
+        missing.append("Returns")
+    return missing
+
+
+def test_methods_of_public_types_are_documented():
+    """A summary for each method and property; parameters and results for types that people hold."""
+    wrong = {}
+    for kind in (name for name in NAMES if inspect.isclass(NAMES[name])):
+        for name, function in methods(NAMES[kind]):
+            missing = method_lacks(name, function, is_held=kind in HELD)
+            if missing:
+                wrong[f"{kind}.{name}"] = missing
+    assert wrong == {}

@@ -23,7 +23,18 @@ class Plottable(Sentences):
     __slots__ = ()
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the main figure with matplotlib, on new axes by default; return the axes."""
+        """Draw the main figure with matplotlib, on new axes by default; return the axes.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default: None
+            Axes to draw on. None: new axes.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+        """
         return import_module("sugenet.show.drawings").plot(self, ax)
 
     def _repr_html_(self) -> str:

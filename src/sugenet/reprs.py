@@ -77,6 +77,16 @@ class Sentences:
     def said(self, mark: Callable[[str], str] = str) -> str:  # noqa: ARG002
         """Return the sentences with `mark` applied to each verdict, but not to names that equal such a
         word.
+
+        Parameters
+        ----------
+        mark : function, default: str
+            Function from a verdict such as ``proved`` to the text to show for it.
+
+        Returns
+        -------
+        str
+            The answer in words.
         """
         return str(self)
 

@@ -825,7 +825,20 @@ class SugenoClassifier(ClassifierMixin, _SugenoEstimator):  # type: ignore[misc]
         return tags
 
     def fit(self, X: Any, y: Any) -> SugenoClassifier:
-        """Learn from samples and their classes."""
+        """Learn from samples and their classes.
+
+        Parameters
+        ----------
+        X : array or data frame
+            Samples, one row each.
+        y : array
+            Class of each sample.
+
+        Returns
+        -------
+        SugenoClassifier
+            The classifier itself.
+        """
         order = self.order if self.order is not None else ordered_categories(y)
         table, labels = self._table(X, y)
         kinds = _classes_of(labels)[0]
@@ -851,7 +864,18 @@ class SugenoClassifier(ClassifierMixin, _SugenoEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the class of each sample."""
+        """Return the class of each sample.
+
+        Parameters
+        ----------
+        X : array or data frame
+            Samples, one row each.
+
+        Returns
+        -------
+        array
+            One class per sample.
+        """
         table = self._read(X)
         if not isinstance(self.model_, Mapping):
             return np.asarray(self.classes_[self.model_.ranks(table)])
@@ -862,6 +886,16 @@ class SugenoClassifier(ClassifierMixin, _SugenoEstimator):  # type: ignore[misc]
         """Return the smallest and largest class of each sample over all capacities that fit as well.
 
         The utilities are those learned or given. If there are several terms, one term at a time varies.
+
+        Parameters
+        ----------
+        X : array or data frame
+            Samples, one row each.
+
+        Returns
+        -------
+        array
+            One row per sample: the smallest and the largest class.
         """
         check_is_fitted(self)
         if isinstance(self.model_, Mapping):
@@ -874,6 +908,18 @@ class SugenoClassifier(ClassifierMixin, _SugenoEstimator):  # type: ignore[misc]
         classes.
 
         Use it for `fit_capacity`, `version_space` and their certificates.
+
+        Parameters
+        ----------
+        X : array or data frame
+            Samples, one row each.
+        y : array
+            Class of each sample.
+
+        Returns
+        -------
+        Ratings
+            Rated alternatives, one per sample.
         """
         check_is_fitted(self)
         return self._ratings(X, named_target(np.asarray(y), self.classes_.tolist()).ranks)
@@ -1049,11 +1095,16 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        network
+        network : Network
             Any network.
-        classes
-            The label that `predict` returns for each class (default: the names of the network's classes, as
-            integers if all of them are integers).
+        classes : list, default: None
+            The label that `predict` returns for each class. None: the names of the network's classes, as
+            integers if all of them are integers.
+
+        Returns
+        -------
+        BNNClassifier
+            The fitted classifier.
 
         Examples
         --------
@@ -1086,11 +1137,16 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        pipeline
+        pipeline : Pipeline, default: None
             A fitted pipeline whose last step is this classifier: the network is then over its raw columns, as
-            `sugenet.from_sklearn` returns it (default: `network_`).
-        X
-            Rows in raw columns, as in `sugenet.from_sklearn` (default: None).
+            `sugenet.from_sklearn` returns it. None: `network_`.
+        X : data frame or array, default: None
+            Rows in raw columns, as in `sugenet.from_sklearn`.
+
+        Returns
+        -------
+        Network
+            The network.
         """
         check_is_fitted(self)
         if pipeline is None:
@@ -1109,6 +1165,11 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         sample_weight : array or None
             Weight of each sample in the loss and in the choice of the best epoch (default: None). A sample of
             weight 0 is left out.
+
+        Returns
+        -------
+        BNNClassifier
+            The classifier itself.
         """
         table, labels = self._training_data(X, y, gaps=True)
         weights = sample_weights(sample_weight, len(labels))
@@ -1170,12 +1231,34 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         return self._keep(network, kinds, trained.history, trained.scores)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the class of each sample; a tie goes to the first class."""
+        """Return the class of each sample; a tie goes to the first class.
+
+        Parameters
+        ----------
+        X : array or data frame
+            Samples, one row each.
+
+        Returns
+        -------
+        array
+            One class per sample.
+        """
         table = self._read(X)
         return np.asarray(self.classes_[self._reader.predict(table)])
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
-        """Return the softmax of the scores, one column per class."""
+        """Return the softmax of the scores, one column per class.
+
+        Parameters
+        ----------
+        X : array or data frame
+            Samples, one row each.
+
+        Returns
+        -------
+        array of float
+            One row per sample; each row sums to 1.
+        """
         table = self._read(X)
         return self._reader.probability(table)
 
@@ -1183,6 +1266,16 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         """Return the scores of the classes; for two classes, the second score minus the first.
 
         They are exact for networks that `fit` made.
+
+        Parameters
+        ----------
+        X : array or data frame
+            Samples, one row each.
+
+        Returns
+        -------
+        array of float
+            One row of scores per sample; for two classes one number per sample.
         """
         table = self._read(X)
         logits = self._reader.logits(table)

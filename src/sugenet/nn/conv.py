@@ -84,7 +84,7 @@ class _MapForm(Layer):
         return len(self.weights) * len(self.window.taps)
 
     def sums(self, values: Any) -> Ints:
-        """Weighted sums of all taps, those on padding included: values are -1 and +1, or levels.
+        """Return weighted sums of all taps, those on padding included: values are -1 and +1, or levels.
 
         Shape (samples, outputs).
         """

@@ -122,7 +122,20 @@ class Encoder(ShortRepr):
 
     @classmethod
     def of_bits(cls, n: int, names: Iterable[object] | None = None) -> Encoder:
-        """Return an encoder of inputs that are bits already: -1 or 0 is off, +1 is on."""
+        """Return an encoder of inputs that are bits already: -1 or 0 is off, +1 is on.
+
+        Parameters
+        ----------
+        n : int
+            Number of inputs.
+        names : list of str, default: None
+            Names of the features. None: x1, x2, ...
+
+        Returns
+        -------
+        Encoder
+            One bit per feature.
+        """
         return cls([bit()] * n, names)
 
     @classmethod
@@ -135,7 +148,26 @@ class Encoder(ShortRepr):
         high: float = inf,
         whole: bool = False,
     ) -> Encoder:
-        """Return an encoder with one threshold per feature and one domain (`low`, `high`, `whole`)."""
+        """Return an encoder with one threshold per feature and one domain (`low`, `high`, `whole`).
+
+        Parameters
+        ----------
+        cuts : list of float
+            One threshold per feature; a value that equals it is on.
+        names : list of str, default: None
+            Names of the features. None: x1, x2, ...
+        low : float, default: -inf
+            Smallest value of every feature.
+        high : float, default: inf
+            Largest value of every feature.
+        whole : bool, default: False
+            Whether values are integers.
+
+        Returns
+        -------
+        Encoder
+            One bit per feature.
+        """
         return cls([threshold(float(cut), low, high, whole) for cut in cuts], names)
 
     @classmethod
@@ -147,14 +179,50 @@ class Encoder(ShortRepr):
         names: Iterable[object] | None = None,
         shape: Iterable[int] | None = None,
     ) -> Encoder:
-        """Return an encoder that keeps integers exactly, such as uint8 pixels."""
+        """Return an encoder that keeps integers exactly, such as uint8 pixels.
+
+        Parameters
+        ----------
+        n : int
+            Number of features.
+        low : int, default: 0
+            Smallest value.
+        high : int, default: 255
+            Largest value.
+        names : list of str, default: None
+            Names of the features. None: x1, x2, ...
+        shape : list of int, default: None
+            Shape of one sample, such as (28, 28). None: a row.
+
+        Returns
+        -------
+        Encoder
+            One cut at every integer after `low`.
+        """
         return cls([integer(low, high)] * n, names, shape)
 
     @classmethod
     def of_reals(
         cls, n: int, low: float = -inf, high: float = inf, names: Iterable[object] | None = None
     ) -> Encoder:
-        """Return an encoder that keeps real numbers unchanged, for a `RealLayer`."""
+        """Return an encoder that keeps real numbers unchanged, for a `RealLayer`.
+
+        Parameters
+        ----------
+        n : int
+            Number of features.
+        low : float, default: -inf
+            Smallest value.
+        high : float, default: inf
+            Largest value.
+        names : list of str, default: None
+            Names of the features. None: x1, x2, ...
+
+        Returns
+        -------
+        Encoder
+            No cuts.
+        """
         return cls([Real(low=low, high=high)] * n, names)
 
     @cached_property
@@ -184,7 +252,18 @@ class Encoder(ShortRepr):
         return tuple(coding.width for coding in self.codings)
 
     def group(self, feature: int) -> range:
-        """Return the indices of the bits of a feature, which change together."""
+        """Return the indices of the bits of a feature, which change together.
+
+        Parameters
+        ----------
+        feature : int
+            Index of the feature, from 0.
+
+        Returns
+        -------
+        range
+            Indices of its bits, from 0.
+        """
         return range(self._starts[feature], self._starts[feature + 1])
 
     @cached_property
@@ -198,7 +277,20 @@ class Encoder(ShortRepr):
         return tuple(map(visible, self.names))
 
     def words(self, index: int, on: bool = True) -> str:
-        """Describe a bit that is on or off."""
+        """Describe a bit that is on or off.
+
+        Parameters
+        ----------
+        index : int
+            Index of the bit, from 0.
+        on : bool, default: True
+            Whether the bit is on.
+
+        Returns
+        -------
+        str
+            Condition such as ``age >= 16``.
+        """
         feature = self.feature_of[index]
         return self.codings[feature].words(self.names[feature], index - self._starts[feature], on)
 
@@ -207,6 +299,16 @@ class Encoder(ShortRepr):
 
         Samples with names (data frames, dicts) are read by name, in any order of columns. Samples in `shape`
         are flattened. Samples that are given as the columns of a table are read as `columns` says.
+
+        Parameters
+        ----------
+        X : array, data frame, list or mapping
+            A batch of raw samples, or one sample.
+
+        Returns
+        -------
+        array
+            One row per sample.
 
         Examples
         --------
@@ -225,6 +327,16 @@ class Encoder(ShortRepr):
 
         A range is the categories, the values of a number with at most eight of them, or else its minimum and
         maximum.
+
+        Parameters
+        ----------
+        X : array, data frame or list
+            Raw samples, one per row.
+
+        Returns
+        -------
+        Encoder
+            The same encoder with `seen` set.
 
         Examples
         --------
@@ -257,6 +369,16 @@ class Encoder(ShortRepr):
         """Return one raw sample as a list of values in the order of the features.
 
         The sample is a row, has names, or is an array in `shape`. Numbers given as text are parsed.
+
+        Parameters
+        ----------
+        x : array, list or mapping
+            One raw sample.
+
+        Returns
+        -------
+        list
+            One value per feature.
         """
         if self.columns is not None:
             rows = self.rows(x)
@@ -276,7 +398,18 @@ class Encoder(ShortRepr):
         ]
 
     def encode(self, X: Any) -> Bits:
-        """Return the bits of raw samples, one row per sample."""
+        """Return the bits of raw samples, one row per sample.
+
+        Parameters
+        ----------
+        X : array, data frame, list or mapping
+            A batch of raw samples, one per row.
+
+        Returns
+        -------
+        array of bool
+            One column per bit.
+        """
         X = self.rows(X)
         columns = self._read(X)
         if columns is None:
@@ -294,7 +427,18 @@ class Encoder(ShortRepr):
         return out
 
     def levels(self, X: Any) -> Ints:
-        """Return the state of every feature: the number of cuts reached, or the index of the category."""
+        """Return the state of every feature: the number of cuts reached, or the index of the category.
+
+        Parameters
+        ----------
+        X : array, data frame, list or mapping
+            A batch of raw samples, one per row.
+
+        Returns
+        -------
+        array of int
+            One column per feature.
+        """
         X = self.rows(X)
         states = self._integer_levels(X)
         if states is not None:
@@ -346,7 +490,18 @@ class Encoder(ShortRepr):
         return bool(self.codings) and all(isinstance(coding, Real) for coding in self.codings)
 
     def reals(self, X: Any) -> npt.NDArray[Any]:
-        """Return raw samples as real numbers: floats, or exact numbers if one is not a float."""
+        """Return raw samples as real numbers: floats, or exact numbers if one is not a float.
+
+        Parameters
+        ----------
+        X : array, data frame, list or mapping
+            A batch of raw samples, one per row.
+
+        Returns
+        -------
+        array
+            One column per feature.
+        """
         rows = self.rows(X)
         numbers = self._read(rows)
         assert numbers is not None
@@ -382,7 +537,18 @@ class Encoder(ShortRepr):
         return tables.astype(kind), which if len(rows) > 1 else None
 
     def bits_of_levels(self, levels: Any) -> Bits:
-        """Return the bits of given states, one row per sample."""
+        """Return the bits of given states, one row per sample.
+
+        Parameters
+        ----------
+        levels : array of int
+            One row per sample and one state per feature.
+
+        Returns
+        -------
+        array of bool
+            One column per bit.
+        """
         rows = np.asarray(levels)
         if self.has_one_bit_each:
             return np.asarray(rows > 0)

@@ -140,7 +140,26 @@ class Network(Plottable):
         notes: Mapping[str, str] | None = None,
         source: Source | None = None,
     ) -> Network:
-        """Return a network whose raw inputs are bits; `classes`, `notes` and `source` as in `Network`."""
+        """Return a network whose raw inputs are bits; `classes`, `notes` and `source` as in `Network`.
+
+        Parameters
+        ----------
+        layers : list of Layer
+            The hidden layers.
+        head : Head
+            The last layer.
+        classes : iterable, default: None
+            Names of the classes. None: ``"0"``, ``"1"``, ...
+        notes : mapping, default: None
+            Text to keep with the model.
+        source : Source, default: None
+            How its numbers relate to those of the file it was read from.
+
+        Returns
+        -------
+        Network
+            The network.
+        """
         kept = tuple(layers)
         encoder = Encoder.of_bits(kept[0].inputs if kept else head.inputs)
         return cls(encoder, kept, head, classes, notes, source)
@@ -152,6 +171,20 @@ class Network(Plottable):
 
         ``engine="definition"`` evaluates layer by layer by definition; the others use packed words and give
         the same result.
+
+        Parameters
+        ----------
+        X : array, data frame, list or mapping
+            A batch of raw samples, one per row.
+        engine : str, default: "auto"
+            ``"numba"``, ``"numpy"`` or ``"definition"``; all give the same.
+        threads : int, default: None
+            Number of threads. None: one per core.
+
+        Returns
+        -------
+        array of int
+            One match count per class.
         """
         rows = self.encoder.rows(X)
         packed = self.packed(engine)
@@ -161,7 +194,18 @@ class Network(Plottable):
         return np.concatenate([packed.match_counts(self._read(part), threads) for part in parts])
 
     def inputs(self, X: Any) -> npt.NDArray[Any]:
-        """Return the inputs of the first layer: levels, real numbers or bits, whichever it reads."""
+        """Return the inputs of the first layer: levels, real numbers or bits, whichever it reads.
+
+        Parameters
+        ----------
+        X : array, data frame, list or mapping
+            A batch of raw samples, one per row.
+
+        Returns
+        -------
+        array
+            One row per sample.
+        """
         return self._read(self.encoder.rows(X))
 
     def _read(self, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -201,11 +245,16 @@ class Network(Plottable):
 
         Parameters
         ----------
-        what
+        what : str, list of str or Domain
             ``"data"``: each feature within its training range, as the encoder remembers it; a law as text, or
             several, which may include ``"data"``; or a `Domain`. It is added to the existing domain.
             ``"any"``, also among laws: any value that a feature can have. It removes the limits of the
             domain, such as those of a network that was trained from a table, and keeps the laws.
+
+        Returns
+        -------
+        Network
+            The same network with the restricted domain.
 
         Examples
         --------
@@ -265,6 +314,16 @@ class Network(Plottable):
 
         It is another network, with its own fingerprint.
 
+        Parameters
+        ----------
+        classes : list of str or int
+            Classes to keep, by name or index.
+
+        Returns
+        -------
+        Network
+            A network with these classes only.
+
         Examples
         --------
         >>> net = Network.of_bits([], Head([[1, 1], [1, -1], [-1, -1]]), classes=["a", "b", "c"])
@@ -302,6 +361,16 @@ class Network(Plottable):
         """Return the same network; its encoder remembers the range of each feature in these samples.
 
         If the network was limited to its training range, it is limited to the new one.
+
+        Parameters
+        ----------
+        X : array, data frame or list
+            Raw samples, one per row.
+
+        Returns
+        -------
+        Network
+            The same network with this training range.
         """
         made = self._with(encoder=self.encoder.with_training_range(X))
         return made.within("any").within("data") if self.is_within_data else made
@@ -316,7 +385,18 @@ class Network(Plottable):
         )
 
     def with_report(self, report: Any) -> Network:
-        """Return the same network with the report of its import."""
+        """Return the same network with the report of its import.
+
+        Parameters
+        ----------
+        report : ImportReport
+            Report of the import.
+
+        Returns
+        -------
+        Network
+            The same network with this report.
+        """
         return self._with(report=report)
 
     def _with(self, **parts: Any) -> Network:
@@ -350,11 +430,35 @@ class Network(Plottable):
         return bool(self.layers) and self.layers[0].kind == "real"
 
     def hidden(self, X: Any, engine: EngineChoice = "definition") -> list[npt.NDArray[Any]]:
-        """Return the activity of every hidden layer, bits or levels (default engine: by definition)."""
+        """Return the activity of every hidden layer, bits or levels (default engine: by definition).
+
+        Parameters
+        ----------
+        X : array, data frame, list or mapping
+            A batch of raw samples, one per row.
+        engine : str, default: "definition"
+            ``"definition"``, ``"numba"``, ``"numpy"`` or ``"auto"``; all give the same.
+
+        Returns
+        -------
+        list of array
+            One array per hidden layer, with one row per sample.
+        """
         return self.packed(engine).hidden(self.inputs(X))
 
     def packed(self, engine: EngineChoice = "auto") -> Packed:
-        """Return the packed form of the network, built once per engine."""
+        """Return the packed form of the network, built once per engine.
+
+        Parameters
+        ----------
+        engine : str, default: "auto"
+            ``"numba"``, ``"numpy"`` or ``"definition"``; all give the same.
+
+        Returns
+        -------
+        Packed
+            Layers and head in the form that the engine computes with.
+        """
         if engine not in self._packed:
             self._packed[engine] = compiled(self.layers, self.head, engine)
         return self._packed[engine]
@@ -434,17 +538,57 @@ class Network(Plottable):
     def logits(
         self, X: Any, engine: EngineChoice = "auto", threads: int | None = None
     ) -> npt.NDArray[np.float64]:
-        """Return the scores of the classes: one row per sample; for one sample, its row."""
+        """Return the scores of the classes: one row per sample; for one sample, its row.
+
+        Parameters
+        ----------
+        X : array, data frame, list or mapping
+            A batch of raw samples, or one sample.
+        engine : str, default: "auto"
+            ``"numba"``, ``"numpy"`` or ``"definition"``; all give the same.
+        threads : int, default: None
+            Number of threads. None: one per core.
+
+        Returns
+        -------
+        array of float
+            Scores rounded to floats. Predictions compare the exact scores.
+        """
         return self._each(X, lambda rows: self.head.logits(self.match_counts(rows, engine, threads)))
 
     def probability(self, X: Any, temperature: float = 1.0) -> npt.NDArray[np.float64]:
-        """Return the softmax of the scores: one row per sample; for one sample, its row."""
+        """Return the softmax of the scores: one row per sample; for one sample, its row.
+
+        Parameters
+        ----------
+        X : array, data frame, list or mapping
+            A batch of raw samples, or one sample.
+        temperature : float, default: 1.0
+            Divisor of score differences, positive; larger values make the result flatter.
+
+        Returns
+        -------
+        array of float
+            One number per class; each row sums to 1.
+        """
         return self._each(X, lambda rows: self.head.probability(self.match_counts(rows), temperature))
 
     def possibility(self, X: Any, temperature: float = 1.0) -> npt.NDArray[np.float64]:
         """Return the possibility distribution over the classes: one row per sample; for one sample, its row.
 
         The best class has possibility 1.
+
+        Parameters
+        ----------
+        X : array, data frame, list or mapping
+            A batch of raw samples, or one sample.
+        temperature : float, default: 1.0
+            Divisor of score differences, positive; larger values make the result flatter.
+
+        Returns
+        -------
+        array of float
+            One number from 0 to 1 per class.
         """
         return self._each(X, lambda rows: self.head.possibility(self.match_counts(rows), temperature))
 
@@ -461,6 +605,16 @@ class Network(Plottable):
     def trace(self, X: Any) -> Any:
         """Return every layer's match counts, thresholds and activity: a `Trace` for one raw sample, a list of
         them for a batch.
+
+        Parameters
+        ----------
+        X : array, data frame, list or mapping
+            A batch of raw samples, or one sample.
+
+        Returns
+        -------
+        Trace or list of Trace
+            One trace per sample.
         """
         rows = self.encoder.rows(X)
         if is_single(X, rows):
@@ -473,7 +627,18 @@ class Network(Plottable):
         return replace(expanded, layers=tuple(layer.unrolled() for layer in expanded.layers))
 
     def layer(self, number: int) -> Layer:
-        """Return a hidden layer by its number, from 1."""
+        """Return a hidden layer by its number, from 1.
+
+        Parameters
+        ----------
+        number : int
+            Number of the layer, from 1.
+
+        Returns
+        -------
+        Layer
+            The hidden layer.
+        """
         if not 1 <= number <= len(self.layers):
             raise NetworkError(
                 f"there is no layer {number}: the network has {many(len(self.layers), 'hidden layer')}, "
@@ -482,7 +647,20 @@ class Network(Plottable):
         return self.layers[number - 1]
 
     def neuron(self, layer: int, j: int) -> Neuron | QuantizedNeuron:
-        """Return neuron j of a hidden layer, both numbered from 1."""
+        """Return neuron j of a hidden layer, both numbered from 1.
+
+        Parameters
+        ----------
+        layer : int
+            Number of the hidden layer, from 1.
+        j : int
+            Number of the neuron, from 1.
+
+        Returns
+        -------
+        Neuron or QuantizedNeuron
+            The neuron.
+        """
         try:
             return self.layer(layer).neuron(j)
         except NetworkError as error:
@@ -493,6 +671,18 @@ class Network(Plottable):
     def words(self, layer: int, literal: int | Condition) -> str:
         """Describe an input literal of a layer, or a condition on a level, in the words of the encoder or as
         a neuron of the layer before.
+
+        Parameters
+        ----------
+        layer : int
+            Number of the layer that reads the input, from 1.
+        literal : int or Condition
+            Literal `+i` or `-i`, or a condition on a level.
+
+        Returns
+        -------
+        str
+            Condition such as ``age >= 16``.
         """
         if isinstance(literal, Condition):
             if layer == 1 and self.reads_levels:

@@ -149,7 +149,20 @@ class Neuron(ShortRepr):
 
     @classmethod
     def from_theta(cls, weights: Sequence[Any], theta: Any) -> Neuron:
-        """Return the neuron that is active iff the bipolar sum reaches theta; s = theta is active."""
+        """Return the neuron that is active iff the bipolar sum reaches theta; s = theta is active.
+
+        Parameters
+        ----------
+        weights : list of int
+            One weight per input: integers, usually -1, 0 or +1.
+        theta : int, float or Fraction
+            Threshold on the weighted sum of inputs -1 and +1.
+
+        Returns
+        -------
+        Neuron
+            The neuron with the same output.
+        """
         row = [_whole(weight, f"weight {index}") for index, weight in enumerate(weights, start=1)]
         return cls(row, tau_of(theta, sum(map(abs, row))))
 
@@ -169,7 +182,18 @@ class Neuron(ShortRepr):
         return "always" if self.tau <= 0 else "never" if self.tau > self.size else "threshold"
 
     def match_count(self, x: Iterable[Any]) -> int:
-        """Return M: how many literals of Lam hold in x."""
+        """Return M: how many literals of Lam hold in x.
+
+        Parameters
+        ----------
+        x : list of int or bool
+            One value per input: +1 or True is on, -1, 0 or False is off.
+
+        Returns
+        -------
+        int
+            The match count.
+        """
         held = active_set(x)
         if len(held) != len(self.weights):
             raise NetworkError(
@@ -178,7 +202,18 @@ class Neuron(ShortRepr):
         return sum(abs(self.weights[abs(literal) - 1]) for literal in held & self.lam)
 
     def active(self, x: Iterable[Any]) -> bool:
-        """Return whether M >= tau."""
+        """Return whether M >= tau.
+
+        Parameters
+        ----------
+        x : list of int or bool
+            One value per input: +1 or True is on, -1, 0 or False is off.
+
+        Returns
+        -------
+        bool
+            True if the neuron is active.
+        """
         return self.match_count(x) >= self.tau
 
     def capacity(self) -> SetFunction:
@@ -193,7 +228,19 @@ class Neuron(ShortRepr):
         return WeightedThreshold(row, self.tau)
 
     def rules(self, by: Any = None) -> Iterator[frozenset[Literal]]:
-        """Yield the minimal sets of literals that activate the neuron: its focal sets."""
+        """Yield the minimal sets of literals that activate the neuron: its focal sets.
+
+        Parameters
+        ----------
+        by : str, mapping or list, default: None
+            Order of the rules. None: in the fastest order. ``"size"``: smallest first. A cost per literal:
+            cheapest total first.
+
+        Returns
+        -------
+        iterator of frozenset
+            Each rule is a set of literals.
+        """
         return (focal.members for focal in self.capacity().focal_sets(by=by))  # type: ignore[misc]
 
     def rule_count(self) -> int:
@@ -209,6 +256,16 @@ class Neuron(ShortRepr):
     def turn(self, x: Iterable[Any]) -> Turn:
         """Return the smallest number of inputs to flip so that the neuron changes, and the number of ways
         to do so (docs/theory.md 1.4).
+
+        Parameters
+        ----------
+        x : list of int or bool
+            One value per input: +1 or True is on, -1, 0 or False is off.
+
+        Returns
+        -------
+        Turn
+            The number of flips and the number of ways; None flips for a constant neuron.
         """
         if self.kind != "threshold":
             return Turn(None, 0)
@@ -219,7 +276,18 @@ class Neuron(ShortRepr):
         return Turn(flips, sum(1 for _ in masks))
 
     def turning_sets(self, x: Iterable[Any]) -> Iterator[frozenset[int]]:
-        """Yield the smallest sets of coordinates whose flip turns the neuron."""
+        """Yield the smallest sets of coordinates whose flip turns the neuron.
+
+        Parameters
+        ----------
+        x : list of int or bool
+            One value per input: +1 or True is on, -1, 0 or False is off.
+
+        Returns
+        -------
+        iterator of frozenset
+            Each set has the numbers of inputs, from 1.
+        """
         if self.kind != "threshold":
             return iter(())
         weights, needed = self._movable(x)

@@ -211,7 +211,7 @@ class Trace(Plottable):
         return "\n".join(lines)
 
     def first_bits(self) -> Bits:
-        """Bits of the sample; thermometer bits if the first layer reads levels."""
+        """Return the bits of the sample; thermometer bits if the first layer reads levels."""
         row = (
             self.network.encoder.bits_of_levels(self.inputs)[0]
             if self.network.reads_levels

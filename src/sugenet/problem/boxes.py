@@ -68,7 +68,18 @@ class Box(ShortRepr):
         )
 
     def placed(self, network: Network) -> dict[int, Any]:
-        """Return the limits by index of the feature."""
+        """Return the limits by index of the feature.
+
+        Parameters
+        ----------
+        network : Network
+            The network that is asked about.
+
+        Returns
+        -------
+        dict
+            Limit by index.
+        """
         by_index: dict[int, Any] = {}
         for feature, limit in self.limits:
             index = feature_index(network, feature)
@@ -80,12 +91,38 @@ class Box(ShortRepr):
         return by_index
 
     def spans(self, network: Network) -> dict[int, Span]:
-        """Return the limits by index of the feature, as sets of values."""
+        """Return the limits by index of the feature, as sets of values.
+
+        Parameters
+        ----------
+        network : Network
+            The network that is asked about.
+
+        Returns
+        -------
+        dict
+            `Span` by index.
+        """
         names, codings = network.encoder.names, network.encoder.codings
         return {f: span_of_limit(codings[f], limit, names[f]) for f, limit in self.placed(network).items()}
 
     def around(self, network: Network, x: Any, limits: Mapping[int, Span] | None = None) -> Neighbourhood:
-        """Return the neighbourhood of a raw sample, which must be in the box; `limits` as in `build`."""
+        """Return the neighbourhood of a raw sample, which must be in the box; `limits` as in `build`.
+
+        Parameters
+        ----------
+        network : Network
+            The network that is asked about.
+        x : array, list or mapping
+            One raw sample.
+        limits : mapping, default: None
+            Further limits of features, by index from 0. None: no further limits.
+
+        Returns
+        -------
+        Neighbourhood
+            The sample and its moves.
+        """
         values, spans = network.encoder.values(x), self.see(network, x)
         both = dict(spans)
         for feature, limit in (limits or {}).items():
@@ -98,7 +135,20 @@ class Box(ShortRepr):
         return build(network, values, _free, None, spans, limits=both)
 
     def see(self, network: Network, x: Any) -> dict[int, Span]:
-        """Return the limits, after checking that a raw sample meets them."""
+        """Return the limits, after checking that a raw sample meets them.
+
+        Parameters
+        ----------
+        network : Network
+            The network that is asked about.
+        x : array, list or mapping
+            One raw sample.
+
+        Returns
+        -------
+        dict
+            `Span` by index.
+        """
         values, spans = network.encoder.values(x), self.spans(network)
         for feature, span in spans.items():
             if not meets(network.encoder.codings[feature], values[feature], span):
@@ -133,6 +183,16 @@ class Box(ShortRepr):
         """Return the limits in words, by name and in the order of the features, however they were given.
 
         Features without limits are free.
+
+        Parameters
+        ----------
+        network : Network
+            The network that is asked about.
+
+        Returns
+        -------
+        str
+            The limits, separated by commas.
 
         Examples
         --------

@@ -79,7 +79,18 @@ class _Ball:
 
     @classmethod
     def phrase(cls, radius: str) -> str:
-        """Return the region in words, with its radius."""
+        """Return the region in words, with its radius.
+
+        Parameters
+        ----------
+        radius : str
+            The radius as text.
+
+        Returns
+        -------
+        str
+            Words such as ``up to 2 features changed``.
+        """
         return cls.wording.format(radius=radius, s="" if radius == "1" else "s")
 
     def __str__(self) -> str:
@@ -87,11 +98,41 @@ class _Ball:
 
     @staticmethod
     def weigh(_feature: int, distance: Fraction, _bits: int) -> Fraction:
-        """Return the weight of a move: by default the size of the raw change."""
+        """Return the weight of a move: by default the size of the raw change.
+
+        Parameters
+        ----------
+        _feature : int
+            Index of the feature, from 0.
+        distance : Fraction
+            Size of the raw change.
+        _bits : int
+            Number of bits that change.
+
+        Returns
+        -------
+        Fraction
+            The weight.
+        """
         return distance
 
     def around(self, network: Network, x: Any, limits: Limited = None) -> Neighbourhood:
-        """Return the neighbourhood of a raw sample; `limits` as in `build`."""
+        """Return the neighbourhood of a raw sample; `limits` as in `build`.
+
+        Parameters
+        ----------
+        network : Network
+            The network that is asked about.
+        x : array, list or mapping
+            One raw sample.
+        limits : mapping, default: None
+            Further limits of features, by index from 0. None: no further limits.
+
+        Returns
+        -------
+        Neighbourhood
+            The sample, its moves and the budget.
+        """
         return build(network, x, self.weigh, self.size, limits=limits)
 
     @property
@@ -135,7 +176,22 @@ class Hamming(_Ball):
 
     @staticmethod
     def weigh(_feature: int, _distance: Fraction, bits: int) -> Fraction:
-        """Return the number of bits flipped."""
+        """Return the number of bits flipped.
+
+        Parameters
+        ----------
+        _feature : int
+            Index of the feature, from 0.
+        _distance : Fraction
+            Size of the raw change.
+        bits : int
+            Number of bits that change.
+
+        Returns
+        -------
+        Fraction
+            The weight.
+        """
         return Fraction(bits)
 
 
@@ -168,7 +224,22 @@ class L0(_Ball):
 
     @staticmethod
     def weigh(_feature: int, _distance: Fraction, _bits: int) -> Fraction:
-        """Return 1 for each feature."""
+        """Return 1 for each feature.
+
+        Parameters
+        ----------
+        _feature : int
+            Index of the feature, from 0.
+        _distance : Fraction
+            Size of the raw change.
+        _bits : int
+            Number of bits that change.
+
+        Returns
+        -------
+        Fraction
+            The weight.
+        """
         return Fraction(1)
 
 
@@ -227,11 +298,41 @@ class L2(_Ball):
 
     @staticmethod
     def weigh(_feature: int, distance: Fraction, _bits: int) -> Fraction:
-        """Return the square of the raw change."""
+        """Return the square of the raw change.
+
+        Parameters
+        ----------
+        _feature : int
+            Index of the feature, from 0.
+        distance : Fraction
+            Size of the raw change.
+        _bits : int
+            Number of bits that change.
+
+        Returns
+        -------
+        Fraction
+            The weight.
+        """
         return distance**2
 
     def around(self, network: Network, x: Any, limits: Limited = None) -> Neighbourhood:
-        """Return the neighbourhood of a raw sample; `limits` as in `build`."""
+        """Return the neighbourhood of a raw sample; `limits` as in `build`.
+
+        Parameters
+        ----------
+        network : Network
+            The network that is asked about.
+        x : array, list or mapping
+            One raw sample.
+        limits : mapping, default: None
+            Further limits of features, by index from 0. None: no further limits.
+
+        Returns
+        -------
+        Neighbourhood
+            The sample, its moves and the budget.
+        """
         return build(network, x, self.weigh, self.size**2, limits=limits)
 
 
@@ -265,7 +366,22 @@ class Linf(_Ball):
     wording: ClassVar[str] = "every feature changed by up to {radius}"
 
     def around(self, network: Network, x: Any, limits: Limited = None) -> Neighbourhood:
-        """Return the neighbourhood of a raw sample; `limits` as in `build`."""
+        """Return the neighbourhood of a raw sample; `limits` as in `build`.
+
+        Parameters
+        ----------
+        network : Network
+            The network that is asked about.
+        x : array, list or mapping
+            One raw sample.
+        limits : mapping, default: None
+            Further limits of features, by index from 0. None: no further limits.
+
+        Returns
+        -------
+        Neighbourhood
+            The sample and its moves.
+        """
         return build(network, x, None, None, far=self.size, limits=limits)
 
 
@@ -306,7 +422,22 @@ class Free(ShortRepr):
             ) from None
 
     def around(self, network: Network, x: Any, limits: Limited = None) -> Neighbourhood:
-        """Return the neighbourhood of a raw sample; `limits` as in `build`."""
+        """Return the neighbourhood of a raw sample; `limits` as in `build`.
+
+        Parameters
+        ----------
+        network : Network
+            The network that is asked about.
+        x : array, list or mapping
+            One raw sample.
+        limits : mapping, default: None
+            Further limits of features, by index from 0. None: no further limits.
+
+        Returns
+        -------
+        Neighbourhood
+            The sample and its moves.
+        """
         chosen = [feature_index(network, feature) for feature in self.features]
         return build(network, x, None, None, chosen, limits=limits)
 
@@ -329,7 +460,22 @@ class AnyInput:
     """
 
     def around(self, network: Network, x: Any, limits: Limited = None) -> Neighbourhood:
-        """Return the neighbourhood of a raw sample, which contains every input; `limits` as in `build`."""
+        """Return the neighbourhood of a raw sample, which contains every input; `limits` as in `build`.
+
+        Parameters
+        ----------
+        network : Network
+            The network that is asked about.
+        x : array, list or mapping
+            One raw sample.
+        limits : mapping, default: None
+            Further limits of features, by index from 0. None: no further limits.
+
+        Returns
+        -------
+        Neighbourhood
+            The sample and its moves.
+        """
         return build(network, x, None, None, limits=limits)
 
     def __str__(self) -> str:
@@ -371,7 +517,18 @@ class Prices(ShortRepr):
         object.__setattr__(self, "per_unit", per_unit)
 
     def exact(self, network: Network) -> dict[int, Fraction]:
-        """Return the prices by index of the feature."""
+        """Return the prices by index of the feature.
+
+        Parameters
+        ----------
+        network : Network
+            The network that is asked about.
+
+        Returns
+        -------
+        dict
+            Exact price by index.
+        """
         by_index: dict[int, Fraction] = {}
         for feature, price in self.prices:
             value = Fraction(price)
@@ -384,7 +541,18 @@ class Prices(ShortRepr):
         return by_index
 
     def weigher(self, network: Network) -> Weigh:
-        """Return the function that gives the cost of each move."""
+        """Return the function that gives the cost of each move.
+
+        Parameters
+        ----------
+        network : Network
+            The network that is asked about.
+
+        Returns
+        -------
+        function
+            Function of feature, distance and number of bits; None for a feature without a price.
+        """
         prices = self.exact(network)
 
         def weigh(feature: int, distance: Fraction, _bits: int) -> Fraction | None:

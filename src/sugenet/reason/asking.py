@@ -100,13 +100,13 @@ class Predicted(Recorded):
         return np.array([self.matches], dtype=np.int64)
 
     def is_as_defined(self) -> bool:
-        """Whether evaluating the definition, neuron by neuron, gives the same match counts."""
+        """Return whether evaluating the definition, neuron by neuron, gives the same match counts."""
         row = row_of(self.question.values(self.network))
         return tuple(self.network.match_counts(row, engine="definition")[0].tolist()) == self.matches
 
     @classmethod
     def known(cls, network: Network, question: Any, data: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG003
-        """The match counts, if they are possible for the network."""
+        """Return the match counts, if they are possible for the network."""
         sizes, matches = network.head.sizes.tolist(), data["matches"]
         for n_matches, size in zip(matches, sizes, strict=True):
             if type(n_matches) is not int or not 0 <= n_matches <= size:

@@ -63,7 +63,7 @@ class _Verdict(Settled):
 
     @classmethod
     def known(cls, network: Network, question: Any, data: Mapping[str, Any]) -> dict[str, Any]:
-        """The claim."""
+        """Return the claim."""
         return {"claim": described(network, question), **super().known(network, question, data)}
 
 
@@ -97,7 +97,18 @@ class Proved(_Verdict):
     sets: int | None = None
 
     def said(self, mark: Callable[[str], str] = str) -> str:
-        """Return one sentence, with `mark` applied to its verdict."""
+        """Return one sentence, with `mark` applied to its verdict.
+
+        Parameters
+        ----------
+        mark : function, default: str
+            Function from a verdict such as ``proved`` to the text to show for it.
+
+        Returns
+        -------
+        str
+            The answer in words.
+        """
         if not self.is_certified:
             return f"{self.claim}: holds, {self._uncertified}"
         return f"{self.claim}: {mark('proved')} by {self.settled_by}"
@@ -231,7 +242,18 @@ class Refuted(_Verdict):
         return {**super().known(network, question, data), "witness": witness, "labels": labels}
 
     def said(self, mark: Callable[[str], str] = str) -> str:
-        """Return one sentence, with `mark` applied to its verdict."""
+        """Return one sentence, with `mark` applied to its verdict.
+
+        Parameters
+        ----------
+        mark : function, default: str
+            Function from a verdict such as ``proved`` to the text to show for it.
+
+        Returns
+        -------
+        str
+            The answer in words.
+        """
         subject = f"Class {' and '.join(map(visible, self.labels))}"
         if self.tied:
             subject = tie_text(self.tied).capitalize()
@@ -297,7 +319,18 @@ class Undecided(_Verdict):
         return False
 
     def said(self, mark: Callable[[str], str] = str) -> str:
-        """Return one sentence, with `mark` applied to its verdict."""
+        """Return one sentence, with `mark` applied to its verdict.
+
+        Parameters
+        ----------
+        mark : function, default: str
+            Function from a verdict such as ``proved`` to the text to show for it.
+
+        Returns
+        -------
+        str
+            The answer in words.
+        """
         known = ""
         if "proved_up_to" in self.facts and isinstance(self.question, Robust):
             kind = type(self.question.region).__name__

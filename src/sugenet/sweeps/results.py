@@ -209,7 +209,18 @@ class Results(Plottable, AbstractContextManager["Results"]):
         return row
 
     def row(self, sample: int) -> Row:
-        """Return the row of one sample."""
+        """Return the row of one sample.
+
+        Parameters
+        ----------
+        sample : int
+            Index of the sample, from 0.
+
+        Returns
+        -------
+        Row
+            Outcome, classes and figures of the sample.
+        """
         return self._found(sample)[0]
 
     def missing(self) -> list[int]:
@@ -217,7 +228,18 @@ class Results(Plottable, AbstractContextManager["Results"]):
         return list(self.tally().missing)
 
     def data(self, sample: int) -> dict[str, Any]:
-        """Return the JSON data of the answer about a sample."""
+        """Return the JSON data of the answer about a sample.
+
+        Parameters
+        ----------
+        sample : int
+            Index of the sample, from 0.
+
+        Returns
+        -------
+        dict
+            JSON data, as `answer.data()` gives it.
+        """
         self._found(sample)
         data = self._store.answer(sample)
         assert data is not None
@@ -227,6 +249,16 @@ class Results(Plottable, AbstractContextManager["Results"]):
         """Return the answer about a sample, as the verb returned it.
 
         It is read but not checked. Use `check` on its certificate, or `check_results` for all of them.
+
+        Parameters
+        ----------
+        sample : int
+            Index of the sample, from 0.
+
+        Returns
+        -------
+        answer
+            The answer, such as `Proved` or `Counterfactual`.
         """
         data, (row, known) = self.data(sample), self._found(sample)
         if row.outcome == REFUSED:
@@ -240,7 +272,18 @@ class Results(Plottable, AbstractContextManager["Results"]):
         return answer
 
     def refusal(self, sample: int) -> str:
-        """Return why a sample with the outcome ``refused`` was not asked about."""
+        """Return why a sample with the outcome ``refused`` was not asked about.
+
+        Parameters
+        ----------
+        sample : int
+            Index of the sample, from 0.
+
+        Returns
+        -------
+        str
+            The reason.
+        """
         reason = self.data(sample).get("reason")
         self._store.refuse_if(
             not isinstance(reason, str), f"it does not say why sample {sample} was not asked about"
@@ -254,7 +297,18 @@ class Results(Plottable, AbstractContextManager["Results"]):
         return (self.answer(row.sample) for row in self.rows() if row.outcome != REFUSED)
 
     def X(self, sample: int) -> tuple[Any, ...]:  # noqa: N802
-        """Return the raw values of a sample with an answer."""
+        """Return the raw values of a sample with an answer.
+
+        Parameters
+        ----------
+        sample : int
+            Index of the sample, from 0.
+
+        Returns
+        -------
+        tuple
+            One raw value per feature.
+        """
         row, known = self._found(sample)
         data = self.data(sample)
         try:
@@ -284,7 +338,18 @@ class Results(Plottable, AbstractContextManager["Results"]):
         return record
 
     def hash(self, sample: int) -> bytes:
-        """Return the hash of the raw values of a sample with an answer, as stored in its row."""
+        """Return the hash of the raw values of a sample with an answer, as stored in its row.
+
+        Parameters
+        ----------
+        sample : int
+            Index of the sample, from 0.
+
+        Returns
+        -------
+        bytes
+            The hash.
+        """
         return self._found(sample)[1]
 
     def hashes(self) -> dict[int, bytes]:
@@ -389,7 +454,29 @@ class Results(Plottable, AbstractContextManager["Results"]):
     ) -> CheckedResults:
         """Check the answers again, all or a share of them.
 
-        See `check_results`, also for `seed`, `jobs`, `backend`, `backend_options`, `time_limit` and `notify`.
+        See `check_results`, also for `backend`, `backend_options` and `notify`.
+
+        Parameters
+        ----------
+        share : int, float or Fraction, default: 1
+            Share of the answers to check, chosen at random.
+        seed : int, default: 0
+            Random seed.
+        jobs : int, default: None
+            Number of worker processes. None: one per core.
+        backend : str, default: None
+            Where workers run. None: on this machine.
+        backend_options : mapping, default: None
+            Options of the backend.
+        time_limit : float, default: 600
+            Seconds per answer. None: no limit.
+        notify : function, default: None
+            Called with a sentence about the progress.
+
+        Returns
+        -------
+        CheckedResults
+            The verdict of each checked answer.
         """
         return check_results(
             self,
@@ -403,7 +490,13 @@ class Results(Plottable, AbstractContextManager["Results"]):
         )
 
     def write_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write the columns as CSV, one row per sample, atomically."""
+        """Write the columns as CSV, one row per sample, atomically.
+
+        Parameters
+        ----------
+        path : str or path
+            File to write.
+        """
         write_text(path, csv_text(self.columns()))
 
     def to_arrow(self) -> Any:
@@ -412,7 +505,13 @@ class Results(Plottable, AbstractContextManager["Results"]):
         return arrow_table(self.columns(), about)
 
     def write_parquet(self, path: str | os.PathLike[str]) -> None:
-        """Write the columns as Parquet, one row per sample, atomically; requires pyarrow."""
+        """Write the columns as Parquet, one row per sample, atomically; requires pyarrow.
+
+        Parameters
+        ----------
+        path : str or path
+            File to write.
+        """
         table, stream = self.to_arrow(), io.BytesIO()
         from pyarrow import parquet
 

@@ -171,7 +171,18 @@ class Counterfactual(_OfWhatIf, Settled):
         return {"cost": cost, "lower": lower, "changed": changed, "others": tuple(others)}
 
     def said(self, mark: Callable[[str], str] = str) -> str:
-        """Return one sentence, with `mark` applied to its verdict."""
+        """Return one sentence, with `mark` applied to its verdict.
+
+        Parameters
+        ----------
+        mark : function, default: str
+            Function from a verdict such as ``proved`` to the text to show for it.
+
+        Returns
+        -------
+        str
+            The answer in words.
+        """
         names, proved = self.network.class_texts, mark("proved")
         shown, lower = show_cost(self.metric, self.cost), show_cost(self.metric, self.lower, -1)
         proof = f"{proved} to be the least" if self.is_minimum else f"the least is at least {lower}"
@@ -237,7 +248,18 @@ class NoCounterfactual(_OfWhatIf, Settled):
         return self.question.most
 
     def said(self, mark: Callable[[str], str] = str) -> str:
-        """Return one sentence, with `mark` applied to its verdict."""
+        """Return one sentence, with `mark` applied to its verdict.
+
+        Parameters
+        ----------
+        mark : function, default: str
+            Function from a verdict such as ``proved`` to the text to show for it.
+
+        Returns
+        -------
+        str
+            The answer in words.
+        """
         within = (
             "whatever is changed"
             if self.max_cost is None
@@ -294,7 +316,18 @@ class OpenCounterfactual(_OfWhatIf):
         return {"lower": exact(data["certificate"]["lower"])}
 
     def said(self, mark: Callable[[str], str] = str) -> str:
-        """Return one sentence, with `mark` applied to its verdict."""
+        """Return one sentence, with `mark` applied to its verdict.
+
+        Parameters
+        ----------
+        mark : function, default: str
+            Function from a verdict such as ``proved`` to the text to show for it.
+
+        Returns
+        -------
+        str
+            The answer in words.
+        """
         known = f"Proved so far: any change needs at least {show_cost(self.metric, self.lower, -1)}."
         return f"{mark('undecided')}: {self.reason}. {known} {advice(self.reason, 'allow fewer changes')}"
 

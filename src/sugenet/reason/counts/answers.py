@@ -55,7 +55,18 @@ class _Count(Recorded):
         return {"region": described_within(network, question.describe(network))}
 
     def by_class(self, values: Sequence[Any]) -> dict[str, Any]:
-        """Return values by class name."""
+        """Return values by class name.
+
+        Parameters
+        ----------
+        values : list
+            One value per class, in the order of the classes.
+
+        Returns
+        -------
+        dict
+            Value by class name.
+        """
         return dict(zip(self.network.classes, values, strict=True))
 
 
@@ -114,7 +125,18 @@ class Counted(_Count):
         return sum(self.counts)
 
     def share(self, label: Any) -> Fraction:
-        """Return the share of a class, given by name or index."""
+        """Return the share of a class, given by name or index.
+
+        Parameters
+        ----------
+        label : str or int
+            Name or index of the class.
+
+        Returns
+        -------
+        Fraction
+            Share of the counted inputs, from 0 to 1.
+        """
         return Fraction(self.counts[class_of(self.network, label)], self.total)
 
     @property

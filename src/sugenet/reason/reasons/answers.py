@@ -269,7 +269,18 @@ class Reasons(Recorded):
         }
 
     def named(self, features: AbstractSet[int]) -> tuple[str, ...]:
-        """Return the names of features, in order."""
+        """Return the names of features, in order.
+
+        Parameters
+        ----------
+        features : set of int
+            Indices of features, from 0.
+
+        Returns
+        -------
+        tuple of str
+            Their names.
+        """
         return tuple(self.network.encoder.names[feature] for feature in sorted(features))
 
     @classmethod
@@ -293,7 +304,18 @@ class Reasons(Recorded):
         }
 
     def said(self, mark: Callable[[str], str] = str) -> str:
-        """Return a sentence for each reason, with `mark` applied to its verdict."""
+        """Return a sentence for each reason, with `mark` applied to its verdict.
+
+        Parameters
+        ----------
+        mark : function, default: str
+            Function from a verdict such as ``proved`` to the text to show for it.
+
+        Returns
+        -------
+        str
+            The answer in words.
+        """
         label = self.network.class_texts[self.question.label_goal(self.network).label]
         where = f"{'for' if self.region.startswith('any input') else 'with'} {self.region}"
         where += " (the fewest known to change the class)" if self.is_nearest else ""

@@ -150,12 +150,34 @@ class Rulebook(Answered):
         return Grid(self.network)
 
     def of(self, label: Any) -> tuple[ProvedRule, ...]:
-        """Return the rules of one class, by name or index."""
+        """Return the rules of one class, by name or index.
+
+        Parameters
+        ----------
+        label : str or int
+            Name or index of the class.
+
+        Returns
+        -------
+        tuple
+            The rules.
+        """
         chosen = class_of(self.network, label)
         return tuple(rule for rule in self.rules if rule.index == chosen)
 
     def predict(self, X: Any) -> list[int | None]:
-        """Return the class of each raw sample by the rules alone; None if no rule covers it."""
+        """Return the class of each raw sample by the rules alone; None if no rule covers it.
+
+        Parameters
+        ----------
+        X : array, data frame or list
+            Raw samples, one per row.
+
+        Returns
+        -------
+        list of int or None
+            One class index per sample.
+        """
         indices = self._grid.places(X)
         labels = np.full(len(indices), -1)
         for rule in self.rules:
@@ -165,6 +187,16 @@ class Rulebook(Answered):
     def covered(self, label: Any) -> Share:
         """Return the share of all codewords that the rules of a class cover; a lower bound if it is not
         exact.
+
+        Parameters
+        ----------
+        label : str or int
+            Name or index of the class.
+
+        Returns
+        -------
+        Share
+            The share, and whether it is exact.
         """
         boxes = [rule.masks for rule in self.of(label)]
         if self._grid.total <= CODEWORDS:
@@ -181,6 +213,18 @@ class Rulebook(Answered):
         the joint properties of the rules.
 
         Raises `CertificateError` if a claim is false, and `CheckLimitError` if the time runs out.
+
+        Parameters
+        ----------
+        network : Network, default: None
+            Network to check against. None: the network of the book.
+        time_limit : float, default: 600
+            Seconds. None: no limit.
+
+        Returns
+        -------
+        str
+            What was checked, and which fields have no proof.
         """
         return check_book(self, self.network if network is None else network, Limit(time_limit))
 
@@ -241,7 +285,22 @@ class Rulebook(Answered):
     def from_data(
         cls, network: Network, data: Mapping[str, Any], *, time_limit: float | None = SECONDS
     ) -> Rulebook:
-        """Read a book from the data that `data` returned, and check all its claims, as `check` does."""
+        """Read a book from the data that `data` returned, and check all its claims, as `check` does.
+
+        Parameters
+        ----------
+        network : Network
+            The network that is asked about.
+        data : dict
+            JSON data from `data`.
+        time_limit : float, default: 600
+            Seconds for the check. None: no limit.
+
+        Returns
+        -------
+        Rulebook
+            The checked book.
+        """
         network = network.anywhere()  # a book covers any input
         check_data(data, network)
         with reading_data("the rulebook"):
@@ -281,6 +340,16 @@ class Rulebook(Answered):
 
         A legal codeword satisfies it iff a rule of the class covers it; if the book is complete, iff the
         network gives the class.
+
+        Parameters
+        ----------
+        label : str or int, default: None
+            Name or index of the class. None: the only class of the book.
+
+        Returns
+        -------
+        str
+            Text with one term per line.
         """
         return export.to_dnf(self._grid, self.of(self._one(label)), self._one(label))
 

@@ -304,7 +304,18 @@ class CheckedRule(Answered):
         return cls(rule, verdict, RuleFigures.of(rule, data["figures"]))
 
     def said(self, mark: Callable[[str], str] = str) -> str:
-        """Return the verdict, with `mark` applied, and the coverage of the rule."""
+        """Return the verdict, with `mark` applied, and the coverage of the rule.
+
+        Parameters
+        ----------
+        mark : function, default: str
+            Function from a verdict such as ``proved`` to the text to show for it.
+
+        Returns
+        -------
+        str
+            The answer in words.
+        """
         figures = self.figures
         if not figures.total:
             return f"{self.verdict.said(mark)}\n{_NOT_COUNTED}"
