@@ -559,8 +559,8 @@ def from_tsetlin(
     booleans = read_booleans(booleanizer, inputs, clauses.inputs, clauses.source)
     remarks = () if clamp is None or clauses.saturates else (f"a clamp of {clamp} changes no class",)
     options = _Options(Bits(0, 1), None, True, names, classes, image, prove)
-    judges = interpreters_of_clauses(clauses, booleans)
-    return _boolean_network(chain_of_clauses(clauses, booleans), booleans, options, judges, remarks)
+    interpreters = interpreters_of_clauses(clauses, booleans)
+    return _boolean_network(chain_of_clauses(clauses, booleans), booleans, options, interpreters, remarks)
 
 
 def from_tables(
@@ -637,20 +637,20 @@ def from_tables(
     tables = read_tables(layers, votes, bias, features)
     booleans = read_booleans(booleanizer, inputs, tables.inputs, SOURCE)
     options = _Options(Bits(0, 1), None, True, names, classes, image, prove)
-    judges = [interpreter_of_tables(tables, booleans)]
-    return _boolean_network(chain_of_tables(tables, booleans), booleans, options, judges)
+    interpreters = [interpreter_of_tables(tables, booleans)]
+    return _boolean_network(chain_of_tables(tables, booleans), booleans, options, interpreters)
 
 
 def _boolean_network(
     chain: OpChain,
     booleans: Booleans,
     options: _Options,
-    judges: Sequence[SourceInterpreter],
+    interpreters: Sequence[SourceInterpreter],
     remarks: tuple[str, ...] = (),
 ) -> Network:
     """Return the exact network of a model over Booleans, with raw features as its inputs."""
     over_bits = replace(options, names=None, image=None)
-    imported = _imported(chain, over_bits, lambda _: judges)
+    imported = _imported(chain, over_bits, lambda _: interpreters)
     compared = booleans.compare(chain.source) if options.prove else None
     remarks = (*imported.remarks, *remarks, *([] if compared is None else [compared]))
     placed = booleans.placed(replace(imported, remarks=remarks), options.names)

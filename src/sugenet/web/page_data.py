@@ -478,7 +478,7 @@ def _head(head: Head) -> dict[str, Any]:
     slopes, offsets, unit = head.integers
     if head.sum_bits > SUM_BITS:
         raise TooLargeError(
-            f"the scores of this network are integers of up to {head.sum_bits} bits, since its last layer has "
+            f"the scores of this network are integers of up to {head.sum_bits} bits, as its last layer has "
             f"floats. The page computes with at most {SUM_BITS} bits. Ask on the command line or in Python."
         )
     rows = _rows(head.weights)
