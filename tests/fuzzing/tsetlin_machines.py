@@ -39,14 +39,18 @@ class _NumPy1:
 
 def has_tmu() -> bool:
     """Return whether tmu can be imported. Its clause bank is given `_NumPy1`."""
+    root = logging.getLogger()
+    level, handlers = root.level, root.handlers[:]
     logging.disable(logging.CRITICAL)  # it reports a missing GPU as an error
     try:
         import tmu.models.classification.vanilla_classifier  # noqa: F401
         from tmu.clause_bank import clause_bank
     except (ImportError, OSError):
         return False
-    finally:
+    finally:  # it makes every library log everything
         logging.disable(logging.NOTSET)
+        root.setLevel(level)
+        root.handlers[:] = handlers
     clause_bank.np = _NumPy1()
     return True
 
@@ -215,7 +219,6 @@ if __name__ == "__main__":
     warnings.simplefilter("ignore")
     if not has_tmu():
         sys.exit("tmu is not installed.")
-    logging.disable(logging.CRITICAL)
     seeds = range(*map(int, sys.argv[1:3]))
     equal = sum(map(compare_tmu, seeds))
     print(f"{equal} of {len(seeds)} models of tmu are equal")
