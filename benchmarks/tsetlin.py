@@ -29,7 +29,7 @@ from sugenet.io import from_tsetlin
 from sugenet.nn import DenseLayer, Head
 from tests.fuzzing.tsetlin_machines import has_tmu
 
-__all__ = ["Cnf", "questions", "train"]
+__all__ = ["Cnf", "questions", "summary", "train"]
 
 RADII = (1, 3, 5)
 OUTCOMES = {sg.Proved: True, sg.Refuted: False}
@@ -51,7 +51,8 @@ def main() -> None:
     clauses = options.clauses or (20 if options.quick else 100)
     images = options.images or (3 if options.quick else 20)
     limit = options.time_limit or (5.0 if options.quick else 60.0)
-    print(f"RESULT {json.dumps(questions(zoo, clauses, images, limit))}")
+    figures = questions(zoo, clauses, images, limit)
+    print(f"RESULT {json.dumps({**figures, **summary(figures)})}")
 
 
 def train(zoo: Path, clauses: int, seed: int, samples: int = 6000, epochs: int = 6) -> tuple[Any, Any]:
@@ -164,6 +165,18 @@ def questions(zoo: Path, clauses: int, images: int, limit: float) -> dict[str, A
             figures[f"{kind}_{radius}"] = tally.figures()
             print(kind, radius, figures[f"{kind}_{radius}"], flush=True)
     return figures
+
+
+def summary(figures: dict[str, Any]) -> dict[str, Any]:
+    """Return the figures of all kinds of questions together: asked, decided by each, and contradictions."""
+    kinds = [figures[f"{kind}_{radius}"] for kind in ("robust", "similar") for radius in RADII]
+
+    def decided(who: str) -> int:
+        return sum(kind.get(f"{who} {outcome}", 0) for kind in kinds for outcome in (True, False))
+
+    asked = sum(n for kind in kinds for name, n in kind.items() if name.startswith("ours "))
+    different = sum(kind["different"] for kind in kinds)
+    return {"asked": asked, "decided": decided("ours"), "sat_decided": decided("sat"), "different": different}
 
 
 def _joint(one: sg.Network, two: sg.Network) -> sg.Network:

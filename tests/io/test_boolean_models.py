@@ -105,6 +105,23 @@ def test_all_questions_about_a_machine_speak_of_raw_features():
     assert check(rules, net)
 
 
+def test_all_questions_about_tables():
+    parity = [0, 1, 1, 0, 1, 0, 0, 1]
+    layers = [([[0, 1, 2], [2, 3]], [parity, [0, 1, 1, 1]]), ([[0, 1]], [[0, 0, 0, 1]])]
+    ages = [[18, 65], 3.5, 1.5]
+    net = from_tables(
+        layers, [[0], [1]], booleanizer=ages, inputs=sg.Reals(0, 99), names=["age", "dose", "days"]
+    )
+    x = [30, 4.0, 2.0]
+    questions = (sg.Robust(x, sg.Hamming(1)), sg.Monotone("days"), sg.Always(1), sg.Count())
+    for answer in (sg.why(net, x), sg.whatif(net, x), *(ask(net, question) for question in questions)):
+        assert check(answer, net), answer
+    assert check(sg.rulebook(net), net)
+    counts = Counter(net.predict([[a, d, t] for a in (0, 18, 65) for d in (0, 4) for t in (0, 2)]).tolist())
+    assert sum(counts.values()) == 12
+    assert str(counts[1]) in str(sg.count(net))
+
+
 def test_a_machine_and_its_tables_are_proved_equal():
     machine = from_tsetlin(XOR, [1, 1, -1, -1])
     tables = from_tables([([[0, 1]], [[0, 1, 1, 0]])], [[0], [1]])
