@@ -592,3 +592,27 @@ def test_integers_that_floats_round_are_no_numbers(first, tmp_path):
         if values[-1] >= 2**53:
             with pytest.raises(EncodingError, match="does not fit"):
                 understand(door, target="y", types={"n": "number"})
+
+
+def test_a_one_hot_group_beside_a_column_of_its_name():
+    pd = pytest.importorskip("pandas")
+    colour = np.resize(["r", "g"], 40)
+    table = pd.DataFrame({"c_r": colour == "r", "c_g": colour == "g", "c": np.resize(["u", "v", "w"], 40)})
+    assert learn_encoder(table).names == ("c_r/c_g", "c")
+    twice = table[["c_r", "c_g"]].rename(columns={"c_r": "a_r", "c_g": "a_g"}).astype(int)
+    both = pd.concat([twice, twice.iloc[::-1].reset_index(drop=True).add_prefix("a_")], axis=1)
+    assert set(learn_encoder(both).names) == {"a", "a_a"}
+
+
+def test_a_one_hot_group_with_gaps_in_different_rows_is_refused():
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame(np.eye(3)[np.resize([0, 1, 2], 30)], columns=["c_r", "c_g", "c_b"])
+    table["n"] = np.arange(30.0) / 7
+    table.loc[3, "c_g"] = np.nan
+    with pytest.raises(EncodingError, match="'c_r', 'c_g', 'c_b' are one-hot columns") as told:
+        learn_encoder(table, missing="impute")
+    apart = {"c_r": "bool", "c_g": "bool", "c_b": "bool"}
+    assert f"types={apart}" in str(told.value)
+    assert learn_encoder(table, missing="impute", types=apart).features == 4
+    table.loc[4, ["c_r", "c_g"]] = 1  # never one-hot
+    assert learn_encoder(table, missing="impute").features == 4

@@ -2,6 +2,7 @@
 networks that read few features.
 """
 
+from copy import deepcopy
 from dataclasses import replace
 from itertools import product
 
@@ -229,3 +230,15 @@ def test_those_go_first_whose_mean_costs_least():
     assert not module.weights(0)[:, module.feature_of == least].any()
     module.leave_out(1, 2 / 3, rows, labels)
     assert len({*module.feature_of[module.read > 0].tolist()}) == 2
+
+
+def test_a_weight_is_a_number_of_equal_samples():
+    X, y = table(2, n=80)
+    rows, labels = tensor_of(learn_encoder(X).encode(X)), torch.from_numpy(np.asarray(y))
+    weights = torch.from_numpy(np.random.default_rng(1).integers(1, 9, len(y)))
+    several = torch.repeat_interleave(torch.arange(len(y)), weights)
+    module = train(X, y, (5,), settings=replace(SHORT, epochs=10, features=3)).module
+    twin = deepcopy(module)
+    module.leave_out(1, 1.0, rows, labels, weights)
+    twin.leave_out(1, 1.0, rows[several], labels[several])
+    assert module.read.tolist() == twin.read.tolist()

@@ -41,6 +41,8 @@ from sklearn.preprocessing import (
 
 from sugenet import BNNClassifier
 
+pytestmark = pytest.mark.filterwarnings("ignore:The steps hide")
+
 
 def classifier(**settings):
     return BNNClassifier(**{"hidden": (6,), "epochs": 2, "batch": 32, "random_state": 0} | settings)
@@ -534,3 +536,87 @@ def test_an_imputer_may_fill_in_a_text_of_a_gap():
     pipe = make_pipeline(steps, classifier(missing="impute")).fit(X, y)
     net = sg.from_sklearn(pipe)
     assert (np.array(net.classes)[net.predict(X)] == pipe.predict(X)).all()
+
+
+def one_hot(seed=0, n=90):
+    rng = np.random.default_rng(seed)
+    colour = rng.choice(["r", "g", "b"], n)
+    frame = pd.DataFrame({f"c_{one}": (colour == one).astype(int) for one in "rgb"})
+    frame["age"] = rng.integers(18, 90, n)
+    return frame, np.where((colour == "r") ^ (frame.age > 50), "yes", "no")
+
+
+def test_one_hot_columns_move_together_behind_every_scaler():
+    frame, y = one_hot()
+    scalers = [StandardScaler(), RobustScaler(), MaxAbsScaler(), MinMaxScaler((-3, 0.1), clip=True)]
+    for scaler in [*scalers, make_pipeline(SimpleImputer(), StandardScaler(), MinMaxScaler())]:
+        pipe = make_pipeline(scaler, classifier()).fit(frame, y)
+        net = sg.from_sklearn(pipe)
+        assert net.encoder.names == ("c", "age"), scaler
+        assert net.encoder.codings[0] == OneHot(("r", "g", "b"))
+        states = pd.DataFrame(np.eye(3, dtype=int), columns=list(frame.columns[:3])).assign(age=40)
+        for table in (frame, states):
+            assert [net.classes[k] for k in net.predict(table)] == pipe.predict(table).tolist()
+
+
+def test_rows_show_one_hot_columns_that_bins_hide():
+    frame, y = one_hot()
+    for step in (Binarizer(threshold=0.5), KBinsDiscretizer(2, encode="ordinal", strategy="uniform")):
+        pipe = make_pipeline(step, classifier()).fit(frame, y)
+        with pytest.warns(UserWarning, match=r"c_r, c_g, c_b, age\. Give the training data"):
+            hidden = sg.from_sklearn(pipe)
+        assert "c_r, c_g, c_b, age" in str(hidden.report)
+        net = sg.from_sklearn(pipe, frame)
+        assert net.encoder.names == ("c", "age")
+        assert net.encoder.codings[1].whole
+        assert [net.classes[k] for k in net.predict(frame)] == pipe.predict(frame).tolist()
+
+
+def test_columns_that_gaps_may_split_are_named():
+    frame, y = one_hot()
+    gaps = frame.astype(float)
+    gaps.iloc[:9, :3] = np.nan
+    pipe = make_pipeline(SimpleImputer(), StandardScaler(), classifier()).fit(gaps, y)
+    with pytest.warns(UserWarning, match="c_b, c_g, c_r"):
+        sg.from_sklearn(pipe)
+    assert sg.from_sklearn(pipe, gaps).encoder.names == ("c", "age")
+
+
+def test_bits_that_were_both_on_and_types_that_were_given_stay_apart():
+    frame, y = one_hot()
+    both = frame.copy()
+    both.loc[0, ["c_r", "c_g"]] = 1
+    net = sg.from_sklearn(make_pipeline(StandardScaler(), classifier()).fit(both, y), frame)
+    assert net.encoder.names == tuple(frame.columns)
+    scaler = StandardScaler().set_output(transform="pandas")
+    declared = classifier(types={"c_r": "number"})
+    net = sg.from_sklearn(make_pipeline(scaler, declared).fit(frame, y), frame)
+    assert net.encoder.names == tuple(frame.columns)
+
+
+def test_a_group_beside_a_column_of_its_name_has_all_names():
+    frame, y = one_hot()
+    pipe = make_pipeline(StandardScaler(), classifier()).fit(frame.rename(columns={"age": "c"}), y)
+    assert sg.from_sklearn(pipe).encoder.names == ("c_r/c_g/c_b", "c")
+
+
+def test_integers_stay_integers_behind_a_mean():
+    frame, y = people()
+    numbers = frame[["age", "income"]].copy()
+    numbers.loc[:5, "age"] = np.nan
+    pipe = make_pipeline(SimpleImputer(), StandardScaler(), classifier()).fit(numbers, y)
+    net = sg.from_sklearn(pipe)
+    assert [coding.whole for coding in net.encoder.codings] == [True, False]
+    known = numbers.dropna()
+    assert [net.classes[k] for k in net.predict(known)] == pipe.predict(known).tolist()
+
+
+def test_a_pipeline_is_converted_once_and_again_after_a_fit():
+    frame, y = one_hot()
+    pipe = make_pipeline(StandardScaler(), classifier()).fit(frame, y)
+    assert sg.from_sklearn(pipe) is sg.from_sklearn(pipe)
+    first = sg.from_sklearn(pipe)
+    pipe.fit(frame, np.where(frame.age > 30, "yes", "no"))
+    net = sg.from_sklearn(pipe)
+    assert net is not first
+    assert [net.classes[k] for k in net.predict(frame)] == pipe.predict(frame).tolist()

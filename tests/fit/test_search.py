@@ -165,3 +165,20 @@ def test_a_search_reads_columns_as_it_is_told(tmp_path, capsys):
     assert network.encoder.names == ("size", "colour")
     assert network.is_within_data
     assert network.encoder.columns.features[0].fill == 29
+
+
+def test_scores_are_weighted_and_every_candidate_is_reported():
+    labels = np.repeat([0, 1], 50)
+    weights = np.tile([9.0, 1.0], 50)  # only the heavy samples are right
+    told = []
+
+    def run(candidate, inside, outside, _):
+        first = candidate == CANDIDATES[0]
+        return np.where((weights[outside] > 1) == first, labels[outside], 1 - labels[outside])
+
+    found = search(labels, 1, run, Settings(), Clock(), weights=weights, progress=told.append)
+    assert found.trials[0].candidate == CANDIDATES[0]
+    assert found.trials[0].score == pytest.approx(0.9)
+    assert search(labels, 1, run, Settings(), Clock()).trials[0].score == pytest.approx(0.5)
+    assert {trial.candidate for trial in told} == set(CANDIDATES)
+    assert str(told[0]).startswith("90.00% on 3 of 5 folds")

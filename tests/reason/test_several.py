@@ -98,6 +98,8 @@ def test_whatif_of_rows_has_the_types_of_the_network():
         assert frame.index.tolist() == [0, 1, 2, 3]
         assert [str(kind) for kind in frame.dtypes[-4:]] == ["int64", "float64", "category", "bool"]
     assert whatif(net, rows[:1]).changed == whatif(net, rows[0]).changed  # one row is one sample
+    alone = whatif(net, table(4)[:1])  # a frame stays a frame
+    assert len(alone.to_pandas()) == len(alone) == 1
     with pytest.raises(EncodingError, match="one sample is needed"):
         whatif(net, table(4)[:0])
 

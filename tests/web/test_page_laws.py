@@ -337,3 +337,22 @@ def test_the_page_shows_what_the_server_answers_within_the_laws(page):
         expect(by(page, "recheck-result")).to_contain_text("does not check laws of inputs")
         by(page, "recheck-server").click()
         expect(by(page, "recheck-result")).to_contain_text("Holds", timeout=60000)
+
+
+def test_the_page_asks_about_any_values_on_request(page, tmp_path):
+    encoder = Encoder([Steps((3.0,), whole=True), Steps((5.0,), whole=True)], ["a", "b"])
+    net = Network(encoder, [], Head([[-1, -1], [1, 1]]), classes=["low", "high"])
+    net = net.with_training_range([[0, 0], [2, 9]]).within("data")
+    data = payload(net, [[0, 0]], title="t", answers=precompute(net, [0, 0]))
+    assert "anywhere" not in payload(net.within("any"), [[0, 0]], title="t")
+    path = tmp_path / "page.html"
+    path.write_text(page_html(data, server=False), encoding="utf-8")
+    page.goto(path.as_uri())
+    assert "for inputs within what was seen in training" in settle(page)
+    by(page, "to-range").click()
+    expect(by(page, "to-range")).to_have_text("Training range")
+    assert "training" not in settle(page)
+    assert page.evaluate("location.search") == "?within=any"
+    by(page, "to-range").click()
+    expect(by(page, "to-range")).to_have_text("Any values")
+    assert "for inputs within what was seen in training" in settle(page)

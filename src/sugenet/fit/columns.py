@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -31,7 +31,10 @@ __all__ = [
     "Missing",
     "RawColumn",
     "RawTable",
+    "alone_among",
+    "by_beginning",
     "check_missing",
+    "one_hot_groups",
     "raw_columns",
     "refuse_gaps",
     "understood",
@@ -71,11 +74,18 @@ class ColumnType(ShortRepr):
     """First value that is there, as it is in the table."""
     how: tuple[str, ...] = ("value",)
     """For dates, the numbers that are read: days, seconds, year, month or weekday."""
+    is_alone: bool = True
+    """Whether no other column or group has the name that the columns of a group share."""
 
     @property
     def name(self) -> str:
-        """The name of the feature: that of the column, or for a group what its columns share."""
-        return self.columns[0] if len(self.columns) == 1 else _stem(self.columns) or "/".join(self.columns)
+        """The name of the feature: that of the column, or for a group what its columns share.
+
+        A group has the names of all its columns if they share nothing, or if the name is that of another.
+        """
+        if len(self.columns) == 1:
+            return self.columns[0]
+        return (self.is_alone and _stem(self.columns)) or "/".join(self.columns)
 
     @property
     def categories(self) -> tuple[str, ...]:
@@ -111,6 +121,8 @@ class ColumnTypes(Sentences):
     rows: int
     columns: tuple[ColumnType, ...]
     missing: Missing = "refuse"
+    torn: tuple[tuple[str, ...], ...] = ()
+    """Columns that would be a one-hot group if their gaps were in the same rows."""
 
     def __str__(self) -> str:
         head = ("column", "kind", "gaps", "why")
@@ -160,6 +172,14 @@ class ColumnTypes(Sentences):
             problems.append(
                 f"There are rows without a value in all columns of a one-hot group: {each}. Give the group a "
                 "column of its own for them, or remove these rows."
+            )
+        for names in self.torn:
+            listed = ", ".join(map(quoted, names))
+            apart = ", ".join(f"{name!r}: 'bool'" for name in names)
+            problems.append(
+                f"{listed} are one-hot columns (exactly one is 1) except for gaps in different rows. Fill "
+                "these gaps with 0 or 1, or empty all columns in these rows. To read them as separate "
+                f"columns, of which several may be 1: types={{{apart}}}."
             )
         if gaps and self.missing == "refuse":
             counts = {one.name: one.gaps for one in gaps}
@@ -379,7 +399,9 @@ def understood(
     """Find the kinds of columns, and the groups of one-hot columns among them."""
     declared = _given(types, [column.name for column in columns])
     how: Missing = check_missing(missing)
-    groups = _groups([column for column in columns if column.name not in declared and column.is_switch])
+    switches = [column for column in columns if column.name not in declared and column.is_switch]
+    groups = one_hot_groups(switches)
+    alone = alone_among(groups, [column.name for column in columns])
     first = {group[0]: group for group in groups}
     inside = {name for group in groups for name in group}
     kinds = []
@@ -388,14 +410,17 @@ def understood(
             why = f"one of {len(first[column.name])} columns is 1 in every row"
             gaps = int(column.gaps.sum())
             why += f", except {gaps:,} without a value" if gaps else ""
-            kinds.append(ColumnType(first[column.name], "one-hot", why, gaps, _example(column)))
+            group = first[column.name]
+            is_alone = group in alone
+            kinds.append(ColumnType(group, "one-hot", why, gaps, _example(column), is_alone=is_alone))
         elif column.name not in inside:
             kinds.append(
                 _declared(column, declared[column.name], missing)
                 if column.name in declared
                 else _found(column, missing)
             )
-    return ColumnTypes(len(columns[0].values) if columns else 0, tuple(kinds), how)
+    rest = [column for column in switches if column.name not in inside]
+    return ColumnTypes(len(columns[0].values) if columns else 0, tuple(kinds), how, _torn(rest))
 
 
 def _given(types: Mapping[str, str] | None, names: list[str]) -> dict[str, str]:
@@ -558,7 +583,7 @@ def _shown(value: Any) -> str:
 # -- one-hot columns -----------------------------------------------------------------------------------------
 
 
-def _groups(columns: list[RawColumn]) -> list[tuple[str, ...]]:
+def one_hot_groups(columns: list[RawColumn]) -> list[tuple[str, ...]]:
     """Return groups of columns of 0 and 1 of which exactly one is 1 in every row, or all are gaps.
 
     Columns whose names share a beginning are tried first, then the others in their order. Groups without a
@@ -579,13 +604,9 @@ def _groups(columns: list[RawColumn]) -> list[tuple[str, ...]]:
         known = rows - gaps[members[0]].sum() if members else 0
         return len(members) > 1 and alike and inside.sum() == counts[members].sum() == known
 
-    by_beginning: dict[str, list[int]] = {}
-    for index, name in enumerate(names):
-        for match in _ENDS.finditer(name):
-            by_beginning.setdefault(name[: match.end()], []).append(index)
     groups: list[list[int]] = []
     free = set(range(len(columns)))
-    for members in sorted(by_beginning.values(), key=len):
+    for members in by_beginning(names):
         if free.issuperset(members) and is_group(members):
             groups.append(members)
             free -= set(members)
@@ -599,6 +620,38 @@ def _groups(columns: list[RawColumn]) -> list[tuple[str, ...]]:
                 free -= set(members)
                 break
     return [tuple(names[index] for index in members) for members in groups]
+
+
+def by_beginning(names: Sequence[str]) -> list[list[int]]:
+    """Return the indices of names that share a beginning, the fewest first."""
+    found: dict[str, list[int]] = {}
+    for index, name in enumerate(names):
+        for match in _ENDS.finditer(name):
+            found.setdefault(name[: match.end()], []).append(index)
+    return sorted(found.values(), key=len)
+
+
+def _torn(columns: list[RawColumn]) -> tuple[tuple[str, ...], ...]:
+    """Return columns with a shared beginning of which gaps alone hide that they are one-hot."""
+    found: dict[tuple[str, ...], None] = {}
+    for members in by_beginning([column.name for column in columns]):
+        inside = [columns[index] for index in members]
+        gaps = np.stack([column.gaps for column in inside])
+        on = np.zeros(gaps.shape, bool)
+        for row, column in zip(on, inside, strict=True):
+            row[~column.gaps] = column.numbers == 1
+        full = on[:, ~gaps.any(axis=0)]
+        if len(inside) > 1 and gaps.any() and full.any(axis=1).all() and (on.sum(axis=0) < 2).all():
+            is_one_hot = (full.sum(axis=0) == 1).all()
+            if is_one_hot and not any(name.name in group for name in inside for group in found):
+                found[tuple(column.name for column in inside)] = None
+    return tuple(found)
+
+
+def alone_among(groups: Sequence[tuple[str, ...]], names: Iterable[str]) -> set[tuple[str, ...]]:
+    """Return the groups whose shared name is not that of a column or of another group."""
+    stems = Counter([*names, *map(_stem, groups)])
+    return {group for group in groups if stems[_stem(group)] == 1}
 
 
 def _stem(names: tuple[str, ...]) -> str:

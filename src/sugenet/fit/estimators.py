@@ -14,9 +14,11 @@ Only categories and exact integers form closed sets.
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import date
+from functools import lru_cache
 from math import inf
 from typing import Any, TypeAlias, get_args
 
@@ -28,7 +30,7 @@ from sugenet.errors import EncodingError, SugenetError, how_to_install
 from sugenet.fit.capacities import Ratings
 from sugenet.fit.columns import Missing, RawColumn, RawTable, refuse_gaps
 from sugenet.fit.encoding import CodingChoice, informative, learn_coding, learn_encoder
-from sugenet.fit.pipelines import compose
+from sugenet.fit.pipelines import TrainingColumns, compose
 from sugenet.fit.scores import Scores
 from sugenet.fit.search import check_searchable
 from sugenet.fit.settings import Epoch, Settings
@@ -87,8 +89,6 @@ except ImportError as error:
 _Table: TypeAlias = npt.NDArray[Any]
 _TEXTS = (str, bytes)
 _BOOLS = (bool, np.bool_)
-_MOST_VALUES = 1000
-"""Largest number of values of a column that tell whether a step before the classifier scaled integers."""
 _OTHERS = (*_TEXTS, *_BOOLS, date, np.datetime64, type(None))
 """Types of values that are not numbers."""
 
@@ -277,6 +277,11 @@ def _column_names(X: Any) -> list[str] | None:
     return named_rows(X)[1] if hasattr(X, "columns") else None
 
 
+def _titles(names: Iterable[object] | None, table: _Table) -> list[str]:
+    """Return names as texts; x1, x2 and so on without them."""
+    return [f"x{i}" for i in range(1, table.shape[1] + 1)] if names is None else list(map(str, names))
+
+
 def _encoder_of(
     table: _Table, coding: CodingChoice, cuts: Any, names: Iterable[object] | None = None
 ) -> Encoder:
@@ -285,9 +290,7 @@ def _encoder_of(
         raise SugenetError(
             f"coding={coding!r} is not known; it is one of {', '.join(get_args(CodingChoice))}."
         )
-    titles = (
-        [f"x{i}" for i in range(1, table.shape[1] + 1)] if names is None else [str(name) for name in names]
-    )
+    titles = _titles(names, table)
     feature_cuts = _declared_cuts(cuts, table.shape[1])
     if coding in ("bits", "integers"):
         return learn_encoder(table, coding=coding, names=titles)
@@ -402,10 +405,7 @@ class _SugenoEstimator(_Estimator):
         if y is not None:
             self._check_settings()
         table, labels = self._training_data(X, y)
-        names = _column_names(X)
-        self._names = (
-            [f"x{i}" for i in range(1, table.shape[1] + 1)] if names is None else list(map(str, names))
-        )
+        self._names = _titles(_column_names(X), table)
         orders = declared_for(self.orders, self._names, "orders")
         frame = X if hasattr(X, "columns") else None
         self._orders = [
@@ -1151,7 +1151,13 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         check_is_fitted(self)
         if pipeline is None:
             return network_of(self.network_, X)
-        return compose(pipeline, self.network_, getattr(self, "_values", None), X)
+        try:
+            return _composed(pickle.dumps(pipeline)) if X is None else self._compose(pipeline, X)
+        except (pickle.PicklingError, AttributeError, TypeError):  # a step that cannot be pickled
+            return self._compose(pipeline, X)
+
+    def _compose(self, pipeline: Any, X: Any = None) -> Network:
+        return compose(pipeline, self.network_, getattr(self, "_seen", None), X)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BNNClassifier:
         """Learn from samples and their classes; requires PyTorch.
@@ -1225,7 +1231,10 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
             test_share=0,  # scikit-learn has its own ways to test
             **read,
         )
-        self._values = [_different(column) for column in table.T]
+        cells = [
+            RawColumn(name, column) for name, column in zip(_titles(titles, table), table.T, strict=True)
+        ]
+        self._seen = TrainingColumns.of(cells, self.types)
         is_table = self.encoder is None and getattr(X, "dtype", None) != np.uint8
         network = as_table(trained.network) if is_table else trained.network
         return self._keep(network, kinds, trained.history, trained.scores)
@@ -1314,13 +1323,12 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         return Settings(seed=seed, **{name: plain(getattr(self, name)) for name in names})
 
 
-def _different(column: _Table) -> npt.NDArray[np.float64] | None:
-    """Return the different values of a column of numbers, in order; None if they are many, or not numbers."""
-    numbers = RawColumn("", column).numbers
-    if numbers is None or len(np.unique(numbers[: 2 * _MOST_VALUES])) > _MOST_VALUES:
-        return None
-    values = np.unique(numbers)
-    return values if np.isfinite(values).all() and len(values) <= _MOST_VALUES else None
+@lru_cache(maxsize=4)
+def _composed(pickled: bytes) -> Network:
+    """Return the network of a pipeline from its whole state, so that equal pipelines are converted once."""
+    pipeline = pickle.loads(pickled)
+    classifier: BNNClassifier = pipeline.steps[-1][1]
+    return classifier._compose(pipeline)
 
 
 def _table_of(rows: _Table, names: Sequence[str]) -> RawTable:

@@ -354,7 +354,8 @@ def _leave_out(
     """Leave out features, if the settings ask for it, by the loss on some samples."""
     if settings.features is not None:
         inputs, y = tensor_of(training.inputs[some]), torch.from_numpy(training.y[some])
-        module.leave_out(settings.features, done, inputs, y)
+        weights = None if training.weights is None else torch.from_numpy(training.weights[some])
+        module.leave_out(settings.features, done, inputs, y, weights)
 
 
 def _one_epoch(

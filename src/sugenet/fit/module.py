@@ -351,10 +351,13 @@ class LevelModule:
         together = torch.cat(shares)
         return together.mean() if len(together) else together.sum()
 
-    def leave_out(self, goal: int, done: float, inputs: Tensor, y: Tensor) -> None:
+    def leave_out(
+        self, goal: int, done: float, inputs: Tensor, y: Tensor, weights: Tensor | None = None
+    ) -> None:
         """Leave features out, in equal steps while `done` grows from 0 to 1, until `goal` of them are read.
 
-        Those go first whose mean, in place of their values, costs least loss. A feature never returns.
+        Those go first whose mean, in place of their values, costs least loss. A feature never returns. With
+        weights, means and losses are weighted.
         """
         assert self.read is not None
         assert self.feature_of is not None
@@ -362,10 +365,12 @@ class LevelModule:
         excess = len(left) - goal - ceil((len({*of.tolist()}) - goal) * (1 - done))
         if excess <= 0:
             return
+        shares = torch.full((len(y),), 1 / len(y)) if weights is None else weights / weights.sum()
+        means = inputs.mean(dim=0) if weights is None else shares.to(inputs.dtype) @ inputs
         losses = {}
         for feature in left:
-            logits = self.evaluate(torch.where(of == feature, inputs.mean(dim=0), inputs)).logits
-            losses[feature] = float(cross_entropy(logits, y))
+            logits = self.evaluate(torch.where(of == feature, means, inputs)).logits
+            losses[feature] = float(shares.double() @ cross_entropy(logits, y, reduction="none").double())
         for feature in sorted(left, key=losses.__getitem__)[:excess]:
             self.read[of == feature] = 0
         self.kept[0].mul_(self.read)

@@ -8,8 +8,9 @@ first layer are added up per raw value. So no answer is about a scaled number or
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil, inf, isfinite, nextafter
@@ -19,9 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import EncodingError, NetworkError, SoundnessError
-from sugenet.fit.columns import ColumnType
+from sugenet.fit.columns import ColumnType, RawColumn, alone_among, by_beginning, one_hot_groups
 from sugenet.fit.encoding import short_between
 from sugenet.fit.steps import Cells, StepColumn, as_column, follow, least_reaching
+from sugenet.fit.weights import taken
 from sugenet.io.exact.report import ImportProof, ImportReport
 from sugenet.nn import (
     NEVER,
@@ -41,12 +43,14 @@ from sugenet.nn.columns import Columns, Preparation, is_gap
 from sugenet.nn.layers import dense_layer
 from sugenet.nn.samples import rows_of
 
-__all__ = ["compose", "from_sklearn"]
+__all__ = ["TrainingColumns", "compose", "from_sklearn"]
 
 _MAX = float(np.finfo(np.float64).max)
 _EXACT = 2.0**53
 _RANDOM = 200
 """Number of random rows that are compared with the pipeline."""
+_MOST_VALUES = 1000
+"""Largest number of values of a column that tell whether a step before the classifier scaled integers."""
 _DAYS = 30_000
 """Days before and after 1970-01-01 of which dates are compared."""
 
@@ -60,9 +64,10 @@ def from_sklearn(model: Any, X: Any = None) -> Network:
     model : Pipeline, BNNClassifier or Network
         The fitted pipeline, or the classifier alone.
     X : data frame or array, default: None
-        Rows in raw columns, such as the training data. They tell which number columns hold integers only, and
-        the range of each column. None: the range is that of the training data, as far as the steps recorded
-        it.
+        Rows in raw columns, such as the training data. They tell which number columns hold integers only,
+        which are one-hot, and the range of each column. None: the range is that of the training data, as far
+        as the steps recorded it. If the steps hide whether a column holds integers, its values are numbers;
+        a warning and the `report` of the network name such columns.
 
     Returns
     -------
@@ -95,9 +100,33 @@ def from_sklearn(model: Any, X: Any = None) -> Network:
     return network_of(model, X)
 
 
-def compose(
-    pipeline: Any, network: Network, values: Sequence[Cells | None] | None = None, X: Any = None
-) -> Network:
+@dataclass(frozen=True)
+class TrainingColumns:
+    """What the columns that a classifier was trained with tell about the raw columns of a pipeline."""
+
+    values: tuple[Cells | None, ...] = ()
+    """Different values of each column; None if they are many, or not numbers."""
+    groups: tuple[tuple[int, ...], ...] = ()
+    """Columns of two values each, of which exactly one had its larger value in every row."""
+    declared: frozenset[str] = frozenset()
+    """Columns whose types were given."""
+
+    @classmethod
+    def of(cls, columns: Sequence[RawColumn], types: Mapping[str, str] | None) -> TrainingColumns:
+        """Return what columns tell; `types` as in `understand`."""
+        values = tuple(map(_different, columns))
+        switches = [
+            RawColumn(str(index), np.where(column.gaps, np.nan, _floats(column) == known[1]))
+            for index, (column, known) in enumerate(zip(columns, values, strict=True))
+            if known is not None and len(known) == 2 and column.name not in (types or {})
+        ]
+        groups = one_hot_groups(switches)
+        return cls(
+            values, tuple(tuple(map(int, group)) for group in groups), frozenset(map(str, types or ()))
+        )
+
+
+def compose(pipeline: Any, network: Network, seen: TrainingColumns | None = None, X: Any = None) -> Network:
     """Return a network over the raw columns of a pipeline, whose last step predicts with a given network.
 
     Parameters
@@ -106,8 +135,8 @@ def compose(
         The fitted pipeline.
     network
         The network of its last step.
-    values
-        Different values of each column that the last step was trained with; None if there are too many.
+    seen
+        The columns that the last step was trained with.
     X
         As in `from_sklearn`.
     """
@@ -128,10 +157,12 @@ def compose(
     for name, step in steps:
         columns = follow(step, f"step {name}", columns, fillers)
     rows = None if X is None else rows_of(X, names)
-    made = _Composition(network, columns, names, values or [None] * len(columns), rows)
-    composed = made.composed if X is None else made.composed.with_training_range(X)
+    made = _Composition(network, columns, names, seen or TrainingColumns(), rows)
+    composed = made.composed if X is None else made.composed.with_training_range(made.readable(X))
     if X is not None and network.domain:
         composed = composed.anywhere().within("data")
+    if made.unsure:
+        warnings.warn(made.unsure, UserWarning, stacklevel=5)
     return made.proved(composed, pipeline, named, fillers)
 
 
@@ -155,13 +186,9 @@ class _Inner:
         return self.preparation.how not in ("value", "one-hot", "ranges")
 
     @property
-    def is_scaled_group(self) -> bool:
-        """Whether it is a one-hot group of which each raw column is scaled, and 0 and 1 stay the same."""
-        bits = np.array([0.0, 1.0])
-        return self.preparation.how == "one-hot" and all(
-            column.is_affine and not column.fills and np.array_equal(column.values(bits), bits)
-            for column in self.columns
-        )
+    def is_group(self) -> bool:
+        """Whether it is read from one-hot columns."""
+        return self.preparation.how == "one-hot"
 
     def parts(self) -> list[_Inner]:
         """Return the feature; for a one-hot group one part per column, since a step may have made each of
@@ -217,11 +244,14 @@ class _Composition:
         network: Network,
         columns: list[StepColumn],
         names: list[str],
-        values: Sequence[Cells | None],
+        seen: TrainingColumns,
         rows: Cells | None,
     ) -> None:
         self.network, self.columns, self.names = network, columns, names
-        self.values, self.rows = values, rows
+        self.values = seen.values or (None,) * len(columns)
+        self.rows = rows
+        self.hidden: list[str] = []
+        """Raw columns of which the steps hide whether they hold integers."""
         encoder = network.encoder
         self.door = encoder.columns or Columns(encoder.names, tuple(Preparation((n,)) for n in encoder.names))
         if len(self.door.names) != len(columns):
@@ -232,11 +262,12 @@ class _Composition:
         inner = [self._inner(index) for index in range(encoder.features)]
         users = Counter(column.raw for one in inner for column in one.columns)
         changed = {c.raw for one in inner for c in one.columns if not c.is_raw or c.fills}
+        groups = self._groups(seen, inner)
+        grouped = {raw for group in groups for raw in group}
         kept, by_raw = [], dict[int | None, list[_Inner]]()
         for one in inner:
             raws = {column.raw for column in one.columns}
-            is_same = not raws & changed or one.is_scaled_group
-            if is_same and (one.is_date or all(users[raw] == 1 for raw in raws)):
+            if not raws & (changed | grouped) and (one.is_date or all(users[raw] == 1 for raw in raws)):
                 kept.append(self._unchanged(one))
                 continue
             if one.is_date:
@@ -244,8 +275,78 @@ class _Composition:
             for part in one.parts():
                 by_raw.setdefault(part.columns[0].raw, []).append(part)
         self.constant = by_raw.pop(None, [])
-        made = [self._feature(raw, group) for raw, group in by_raw.items() if raw is not None]
+        alone = alone_among([tuple(names[raw] for raw in group) for group in groups], names)
+        made = [self._group(group, [by_raw.pop(raw, []) for raw in group], alone) for group in groups]
+        made += [self._feature(raw, group) for raw, group in by_raw.items() if raw is not None]
         self.features = sorted([*kept, *made], key=lambda one: one.first)
+
+    def readable(self, X: Any) -> Any:
+        """Return the rows of X without those whose gaps no value of a feature stands for."""
+        assert self.rows is not None
+        kept = np.ones(len(self.rows), bool)
+        for feature in self.features:
+            names, fill = feature.preparation.columns, feature.preparation.fill
+            if fill is None and not (
+                isinstance(feature.coding, OneHot) and None in feature.coding.categories
+            ):
+                cells = self.rows[:, [self.names.index(name) for name in names]]
+                kept &= ~np.array([any(map(is_gap, row)) for row in cells.tolist()])
+        return X if kept.all() or not kept.any() else taken(X, np.flatnonzero(kept))
+
+    @property
+    def unsure(self) -> str:
+        """What the steps hide about raw columns; empty if nothing."""
+        if not self.hidden:
+            return ""
+        names = ", ".join(dict.fromkeys(self.hidden))
+        return (
+            "The steps hide whether these columns hold integers or are one-hot, so answers may show other "
+            f"values: {names}. Give the training data in raw columns: net = sugenet.from_sklearn(pipe, X)."
+        )
+
+    def _groups(self, seen: TrainingColumns, inner: Sequence[_Inner]) -> list[tuple[int, ...]]:
+        """Return groups of raw columns that are one-hot: as the classifier saw them, or the rows.
+
+        The classifier's columns tell it if scaling gives them for 0 and 1 and for nothing else.
+        """
+        door = self.door.names
+        taken = {column.raw for name, column in zip(door, self.columns, strict=True) if name in seen.declared}
+        known = {
+            index: column.raw
+            for index, (column, values) in enumerate(zip(self.columns, self.values, strict=True))
+            if column.raw is not None and column.is_injective and _are_bits(column, values)
+        }
+        certain = {raw for index, raw in known.items() if not self.columns[index].fills}
+        found = [[door.index(name) for name in one.preparation.columns] for one in inner if one.is_group]
+        groups: list[tuple[int, ...]] = []
+        for members in (*seen.groups, *found):
+            raws = tuple(sorted({known[index] for index in members if index in known}))
+            if len(raws) == len(members) and taken.isdisjoint(raws):
+                groups.append(raws)
+                taken.update(raws)
+        if self.rows is not None:
+            cells = [
+                RawColumn(name, as_column(self.rows[:, i].tolist())) for i, name in enumerate(self.names)
+            ]
+            switches = [one for i, one in enumerate(cells) if i not in taken and one.is_switch]
+            raw_groups = [tuple(map(self.names.index, names)) for names in one_hot_groups(switches)]
+            groups += [raws for raws in raw_groups if not set(raws) <= certain]
+        else:
+            self.hidden += self._loose(set().union(*groups))
+        return groups
+
+    def _loose(self, grouped: set[int]) -> list[str]:
+        """Return raw columns that may be one-hot except for gaps that a step filled."""
+        loose = {
+            self.names[column.raw]
+            for column, values in zip(self.columns, self.values, strict=True)
+            if column.raw is not None and column.raw not in grouped and column.fills
+            if values is not None and len(values) in (2, 3)
+        }
+        several = [members for members in by_beginning(sorted(loose)) if len(members) > 1]
+        return [
+            name for index, name in enumerate(sorted(loose)) if any(index in inside for inside in several)
+        ]
 
     def _inner(self, index: int) -> _Inner:
         encoder, preparation = self.network.encoder, self.door.features[index]
@@ -265,13 +366,25 @@ class _Composition:
         raws = [column.raw or 0 for column in one.columns]
         titles = tuple(self.names[raw] for raw in raws)
         name, coding, seen = one.name.replace(one.preparation.columns[0], titles[0], 1), one.coding, one.seen
-        if one.preparation.how == "one-hot":
-            group = ColumnType(titles, "one-hot", "", 0, None)
-            name, coding = group.name, OneHot(group.categories)
-            seen = None if seen is None else Span(values=group.categories)
         bits = np.stack([coding.bits(state) for state in range(coding.states)])
         preparation = replace(one.preparation, columns=titles)
         return _Raw(min(raws), name, coding, preparation, seen, bits, one.bits_read)
+
+    def _group(self, raws: tuple[int, ...], readers: list[list[_Inner]], alone: set[tuple[str, ...]]) -> _Raw:
+        """Return a feature that is read from one-hot columns, through the steps."""
+        titles = tuple(self.names[raw] for raw in raws)
+        kind = ColumnType(titles, "one-hot", "", 0, None, is_alone=titles in alone)
+        coding = OneHot(kind.categories)
+        parts = [(column, one) for column, inside in enumerate(readers) for one in inside]
+        states = np.eye(len(raws))
+        bits = np.concatenate(
+            [np.zeros((len(raws), 0), bool), *(one.bits(states[column]) for column, one in parts)], axis=1
+        )
+        inside = [one for _, one in parts]
+        preparation = Preparation(titles, "one-hot", fill=_fill(inside, coding, bits))
+        seen = None if self.network.encoder.seen is None else Span(values=kind.categories)
+        bits_read = tuple(bit for one in inside for bit in one.bits_read)
+        return _Raw(min(raws), kind.name, coding, preparation, seen, bits, bits_read)
 
     def _feature(self, raw: int, group: list[_Inner]) -> _Raw:
         """Return a feature that is read from one raw column, through the steps."""
@@ -352,7 +465,11 @@ class _Composition:
         if self.rows is not None:
             known = [float(value) for value in self.rows[:, raw].tolist() if not is_gap(value)]
             return all(value.is_integer() for value in known)
-        return any(_comes_from_integers(one.columns[0], one.values) for one in group)
+        told = [_comes_from_integers(one.columns[0], one.values) for one in group]
+        told += [False for one in group if not all(map(float.is_integer, one.columns[0].ends or ()))]
+        if set(told) == {None} and not any(one.columns[0].is_raw for one in group):
+            self.hidden.append(self.names[raw])
+        return any(told)
 
     # -- weights -------------------------------------------------------------------------------------------
 
@@ -416,9 +533,10 @@ class _Composition:
             )
         read = {name for feature in self.features for name in feature.preparation.columns}
         unread = [name for name in self.names if name not in read]
-        remarks = (f"raw columns without effect: {', '.join(unread)}",) if unread else ()
+        remarks = [f"raw columns without effect: {', '.join(unread)}"] if unread else []
+        remarks += [self.unsure] if self.unsure else []
         proof = ImportProof(("the pipeline",), len(rows), near, 0, (), 0, scores.size, 0, 0)
-        return ImportReport(network, (), remarks, proof=proof).reported
+        return ImportReport(network, (), tuple(remarks), proof=proof).reported
 
     def _put_dates(self, network: Network, rows: Cells, table: list[Cells]) -> None:
         """Put dates into columns that are read as their year, month or weekday."""
@@ -479,12 +597,43 @@ def _is_readable(group: Sequence[_Inner], value: Any) -> bool:
     return True
 
 
-def _comes_from_integers(column: StepColumn, values: Cells | None) -> bool:
-    """Return whether a scaled column has exactly the values that the scaling gives for some integers."""
-    if values is None or not column.is_affine or column.is_raw:
-        return False
+def _floats(column: RawColumn) -> Cells:
+    """Return the numbers of a column, with NaN for gaps."""
+    out = np.full(len(column.values), np.nan)
+    out[~column.gaps] = column.numbers
+    return out
+
+
+def _different(column: RawColumn) -> npt.NDArray[np.float64] | None:
+    """Return the different values of a column of numbers, in order; None if they are many, or not numbers."""
+    numbers = column.numbers
+    if numbers is None or len(np.unique(numbers[: 2 * _MOST_VALUES])) > _MOST_VALUES:
+        return None
+    values = np.unique(numbers)
+    return values if np.isfinite(values).all() and len(values) <= _MOST_VALUES else None
+
+
+def _are_bits(column: StepColumn, values: Cells | None) -> bool:
+    """Return whether the values of a column are those that the steps make of 0 and 1."""
+    return values is not None and np.array_equal(column.values(np.array([0.0, 1.0])), values)
+
+
+def _comes_from_integers(column: StepColumn, values: Cells | None) -> bool | None:
+    """Return whether a scaled column has exactly the values that the scaling gives for some integers.
+
+    Values that fill gaps are left out. None: the steps or the values do not tell.
+    """
+    if values is None or not column.is_affine:
+        return None
+    if column.fills:
+        made = column.values(
+            np.array([fill for fill in column.fills if isinstance(fill, int | float)], float)
+        )
+        values = values[~np.isin(values, made)]
+    if column.is_raw or len(values) < 2:
+        return bool(len(values)) and column.is_raw and all(float(value).is_integer() for value in values)
     low, high = least_reaching(column.values, [values[0], values[-1]], -_EXACT, _EXACT)
-    if low is None or high is None or values[0] == values[-1]:
+    if low is None or high is None:
         return False
     near = np.rint(low + (values - values[0]) / (values[-1] - values[0]) * (high - low))
     return np.array_equal(column.values(near), values)

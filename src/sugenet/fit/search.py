@@ -12,6 +12,7 @@ from math import inf, sqrt
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sugenet.errors import EncodingError, SugenetError
 from sugenet.fit.settings import Epoch, Settings
@@ -140,6 +141,8 @@ def search(
     clock: Callable[[], float],
     *,
     grown: bool = True,
+    weights: npt.NDArray[np.float64] | None = None,
+    progress: Callable[[Trial], None] | None = None,
 ) -> SearchReport:
     """Choose a candidate by cross-validation.
 
@@ -158,6 +161,10 @@ def search(
         Returns the time in seconds.
     grown
         Whether trees may be grown.
+    weights
+        Weight of each sample in the score; None for equal weights.
+    progress
+        Called after every candidate of every round, with its score so far.
 
     Returns
     -------
@@ -172,6 +179,7 @@ def search(
     """
     if isinstance(minutes, bool) or not isinstance(minutes, int | float) or not 0 < minutes < inf:
         raise SugenetError(f"minutes={minutes!r} must be a positive number, such as 2.")
+    shares = np.ones(len(labels)) if weights is None else weights
     end, rng = clock() + 60 * minutes * _SHARE, np.random.default_rng([settings.seed, 4])
     fold_of = np.empty(len(labels), np.int64)
     for kind in np.unique(labels):
@@ -200,9 +208,11 @@ def search(
                     wrong = error
                     continue
                 answers[candidate], folds[candidate] = classes, folds.get(candidate, 0) + len(tested)
+                if progress is not None:
+                    progress(Trial(candidate, folds[candidate], _score(labels, classes, shares)))
                 if clock() > end:
                     raise _OutOfTime
-            left.sort(key=lambda one: _score(labels, answers[one]), reverse=True)
+            left.sort(key=lambda one: _score(labels, answers[one], shares), reverse=True)
             left = left[: (len(left) + 1) // 2]
     except (_OutOfTime, KeyboardInterrupt):
         if not answers:
@@ -210,9 +220,12 @@ def search(
         complete = False
     if not answers:
         raise wrong or SugenetError("no candidate of the search fits the settings. Leave minutes= out.")
-    trials = [Trial(one, folds[one], _score(labels, answers[one])) for one in CANDIDATES if one in answers]
+    trials = [
+        Trial(one, folds[one], _score(labels, answers[one], shares)) for one in CANDIDATES if one in answers
+    ]
     top = max(trials, key=lambda one: (one.folds, one.score))
-    deviation = sqrt(top.score * (1 - top.score) / int((answers[top.candidate] >= 0).sum()))
+    asked = shares[answers[top.candidate] >= 0]
+    deviation = sqrt(top.score * (1 - top.score) * float((asked**2).sum() / asked.sum() ** 2))
     chosen = next(
         one for one in trials if one.folds == top.folds and one.score >= top.score - _NEAR * deviation
     )
@@ -227,9 +240,10 @@ def _fits(candidate: Candidate, settings: Settings, grown: bool) -> bool:
         return False
 
 
-def _score(labels: Ints, answers: Ints) -> float:
-    """Return the mean of accuracy and balanced accuracy on the samples with an answer."""
+def _score(labels: Ints, answers: Ints, weights: npt.NDArray[np.float64]) -> float:
+    """Return the mean of weighted accuracy and balanced accuracy on the samples with an answer."""
     asked = np.flatnonzero(answers >= 0)
-    right = answers[asked] == labels[asked]
-    recalls = [right[labels[asked] == kind].mean() for kind in np.unique(labels[asked])]
-    return float(right.mean() + np.mean(recalls)) / 2
+    known, shares = labels[asked], weights[asked]
+    right = shares * (answers[asked] == known)
+    recalls = [right[known == kind].sum() / shares[known == kind].sum() for kind in np.unique(known)]
+    return float(right.sum() / shares.sum() + np.mean(recalls)) / 2

@@ -286,8 +286,10 @@ class Epoch:
         return f"epoch {self.number}/{self.total}: {learned}{held_out}{attacked}"
 
 
-def print_progress(epoch: Epoch) -> None:
+def print_progress(epoch: Any) -> None:
     """Write an epoch to stderr: on a terminal one line that is overwritten, elsewhere one line per epoch.
+
+    A `Trial` of a search gets a line of its own.
 
     Examples
     --------
@@ -297,7 +299,7 @@ def print_progress(epoch: Epoch) -> None:
     if sys.stderr is None:
         return
     if sys.stderr.isatty():
-        end = "\n" if epoch.number == epoch.total else ""
+        end = "" if isinstance(epoch, Epoch) and epoch.number < epoch.total else "\n"
         sys.stderr.write(f"\r\x1b[K{epoch}{end}")
     else:
         sys.stderr.write(f"{epoch}\n")

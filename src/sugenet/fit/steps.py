@@ -50,6 +50,8 @@ class StepColumn:
     """Whether it holds the raw values unchanged."""
     is_affine: bool = True
     """Whether all steps before it only shift and scale."""
+    is_injective: bool = True
+    """Whether all steps before it give different values for different raw numbers of their training data."""
     categories: tuple[Any, ...] | None = None
     """Raw values for which it is defined, if a step read them as categories."""
     gauge: ColumnMap | None = None
@@ -249,6 +251,7 @@ def _scaled(leaf: _Leaf, columns: list[StepColumn]) -> list[StepColumn]:
             is_affine=column.is_affine
             and hasattr(leaf.step, "scale_")
             and not getattr(leaf.step, "clip", False),
+            is_injective=column.is_injective and hasattr(leaf.step, "scale_"),
             bins=(),
         )
         for index, column in enumerate(columns)
@@ -292,7 +295,12 @@ def _binned(leaf: _Leaf, columns: list[StepColumn]) -> list[StepColumn]:
         low, high = (_raw_value(column, float(edge)) for edge in (edges[0], edges[-1]))
         ends = None if low is None or high is None else (low, high)
         made = replace(
-            column, is_raw=False, is_affine=False, ends=ends if column.ends is None else column.ends, bins=()
+            column,
+            is_raw=False,
+            is_affine=False,
+            is_injective=False,
+            ends=ends if column.ends is None else column.ends,
+            bins=(),
         )
         if is_ordinal:
             bins = () if column.gauge or column.categories else tuple(map(float, range(width)))
@@ -342,7 +350,7 @@ def _constant(value: Any) -> ColumnMap:
 
 def _source(step: Any, where: str, column: StepColumn, known: list[Any]) -> StepColumn:
     """Return what decides the values of an encoder's columns: raw categories, or bins of a raw number."""
-    made = replace(column, is_raw=False, is_affine=False, bins=())
+    made = replace(column, is_raw=False, is_affine=False, is_injective=False, bins=())
     if column.raw is None or column.gauge is not None:
         return made
     if column.categories is not None:

@@ -165,7 +165,7 @@ def train(
     sample_weight: Any = None,
     validation: tuple[Any, Any] | None = None,
     test_share: float = 0.1,
-    progress: Callable[[Epoch], None] | None = None,
+    progress: Callable[[Any], None] | None = None,
     checkpoint: str | Path | None = None,
     notes: Mapping[str, str] | None = None,
     types: Mapping[str, str] | None = None,
@@ -211,7 +211,8 @@ def train(
         samples is `test_accuracy`. The encoder is learned from all samples, without their classes. 0 for
         none.
     progress : callable, default: None
-        Called after every epoch, for example `print_progress`.
+        Called with the `Epoch` after every epoch, for example `print_progress`. A search calls it with a
+        `Trial` after every candidate, and with epochs in the final training only.
     checkpoint : str or Path, default: None
         A file written after every epoch. If it exists, the run resumes from it, provided that data and
         settings are the same.
@@ -384,7 +385,7 @@ def _searched(
     reading: dict[str, Any],
     minutes: float,
     settings: Settings,
-    progress: Callable[[Epoch], None] | None,
+    progress: Callable[[Any], None] | None,
     passed: dict[str, Any],
     monotone: Mapping[Any, Any] | None,
 ) -> Trained:
@@ -414,7 +415,16 @@ def _searched(
         )
         return trained.network.predict(array[others[outside]])
 
-    report = search(labels[others], minutes, run, settings, monotonic, grown=monotone is None)
+    report = search(
+        labels[others],
+        minutes,
+        run,
+        settings,
+        monotonic,
+        grown=monotone is None,
+        weights=None if weights is None else weights[others],
+        progress=progress,
+    )
     best = report.trials[0].candidate
     array, encoder, is_table = prepared(best.cuts)
     trained = train(

@@ -21,6 +21,7 @@ __all__ = [
     "columns_of",
     "indices_of",
     "is_single",
+    "is_table",
     "joined",
     "labels_of",
     "named_rows",
@@ -87,6 +88,17 @@ def is_single(X: Any, rows: npt.NDArray[Any]) -> bool:
     if isinstance(X, list | tuple) and _named_row(X[0]) is not None:
         return False
     return bool(np.shape(X)[0] != 1)  # in the shape of the source
+
+
+def is_table(X: Any) -> bool:
+    """Return whether samples are a table with named columns, such as a data frame.
+
+    Examples
+    --------
+    >>> is_table({"a": 0, "b": 0}), is_table([[0, 0]]), is_table(np.zeros(1, [("a", "i4"), ("b", "i4")]))
+    (False, False, True)
+    """
+    return _labels(X) is not None and getattr(X, "ndim", 2) != 0
 
 
 def values_of(x: Any, names: Sequence[str], shape: tuple[int, ...] | None = None) -> list[Any]:

@@ -197,7 +197,18 @@ def payload(
         "answers": [dict(answer) for answer in answers],
         "results": None if results is None else dict(results),
         **({} if encoder.columns is None else {"columns": encoder.columns.data()}),
-    } | ({"domain": _domain(network)} if network.domain else {})
+    } | _domains(network)
+
+
+def _domains(network: Network) -> dict[str, Any]:
+    """Return the domain, if there is one; for a training range also the domain without it, which the page can
+    switch to.
+    """
+    if not network.domain:
+        return {}
+    wider = network.within("any") if network.is_within_data else None
+    anywhere = None if wider is None or not wider.domain else _domain(wider)
+    return {"domain": _domain(network)} | ({} if wider is None else {"anywhere": anywhere})
 
 
 def _see_that_it_fits(network: Network) -> None:

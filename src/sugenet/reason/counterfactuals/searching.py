@@ -22,6 +22,7 @@ from sugenet.engines.walk.listing import needed_changes
 from sugenet.engines.walk.sets import flip_level
 from sugenet.errors import EncodingError, QuestionError, TooLargeError
 from sugenet.nn import Network, network_of
+from sugenet.nn.samples import is_table
 from sugenet.problem.boxes import plain_row
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Ties
@@ -493,8 +494,8 @@ def whatif(
     network : Network, classifier or pipeline
         The network, a fitted `BNNClassifier`, or a fitted pipeline of scikit-learn that ends with one.
     x : array, list, mapping or data frame
-        One raw sample: values in the order of the features, or by name. Or several samples, as a data
-        frame, a list of samples or an array.
+        One raw sample: values in the order of the features, or by name. Or several samples, as a list of
+        samples or an array. Or a data frame, even with one row.
     cost : str, cost or Prices, default: L0
         Cost of a change: ``"L0"`` (features changed), ``"L1"``, ``"L2"`` (squares are summed) or
         ``"Linf"`` on raw values, ``"Hamming"`` on bits, the classes of these names, or `Prices`.
@@ -563,12 +564,12 @@ def whatif(
 
 
 def _several_rows(network: Network, x: Any) -> Any:
-    """Return several samples as rows; None if there is one, or none can be read."""
+    """Return several samples, or those of a table, as rows; None if there is one, or none can be read."""
     try:
         rows = network.encoder.rows(x)
     except EncodingError:
         return None
-    return rows if rows.ndim == 2 and len(rows) > 1 else None
+    return rows if rows.ndim == 2 and len(rows) >= (1 if is_table(x) else 2) else None
 
 
 def _about_each(

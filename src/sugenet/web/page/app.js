@@ -201,4 +201,6 @@ function start(payload) {
 
 const embedded = parsePlain(byId("payload").textContent);
 makeOpening(embedded);
-if (!embedded.empty) start(embedded);
+// The address says `?within=any` where questions are about values outside the training range as well; the answers given beforehand are not.
+const isWide = "anywhere" in embedded && new URLSearchParams(location.search).get("within") === "any";
+if (!embedded.empty) start(isWide ? { ...embedded, domain: embedded.anywhere, answers: [], within: "any" } : embedded);

@@ -59,7 +59,7 @@ export function makeAsk(app) {
       signal.addEventListener("abort", () => setTimeout(() => fail(cancelled()), LAST), { once: true });
     });
     givenUp.catch(() => {});
-    const asked = call("POST", "/api/questions", question);
+    const asked = call("POST", "/api/questions", payload.within ? { ...question, within: payload.within } : question);
     const stop = () => asked.then(({ id }) => call("DELETE", `/api/questions/${id}`)).catch(() => {});
     signal.addEventListener("abort", stop, { once: true });
     const { id, place } = await Promise.race([asked, givenUp]);
@@ -291,7 +291,8 @@ export function makeAsk(app) {
     const own = (one) => one.index !== null && sample && one.values.every((value, f) => value === sample[f]);
     const at = payload.samples.find(own);
     const laws = (payload.domain?.data?.laws ?? []).map((law) => ` --law ${quoted(law.text)}`).join("");
-    const more = `${payload.domain?.words.includes("within what was seen") ? " --within data" : ""}${laws}`;
+    const range = payload.within ?? (payload.domain?.words.includes("within what was seen") ? "data" : null);
+    const more = `${range ? ` --within ${range}` : ""}${laws}`;
     if (!at || kind !== "whatif" || keep.length > FEW) return `sugenet serve ${quoted(payload.title)}${more}`;
     const to = target === null ? "" : ` --target ${quoted(target)}`;
     return `sugenet whatif ${quoted(payload.title)} --index ${at.index}${to}${keep.map((name) => ` --keep ${quoted(name)}`).join("")}${more}`;

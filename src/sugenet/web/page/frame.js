@@ -60,6 +60,21 @@ export function makeFrame({ payload, state, goTo, writeHash }) {
     say(byId("truth"), truth === null || truth === undefined ? "" : `truth: ${payload.classes[truth]}${isWrong ? ", so the network is wrong here" : ""}`);
   }
 
+  // Questions within the training range, or about all values: a page of its own address, as far as an address can say so.
+  function makeRange() {
+    const link = byId("to-range");
+    link.hidden = !("anywhere" in payload) || payload.outside || !/^(https?|file):$/.test(location.protocol);
+    say(link, payload.within ? "Training range" : "Any values");
+    link.title = payload.within ? "Ask within the range of the training data" : "Ask about values outside the training range as well";
+    const lead = () => { link.href = `${location.pathname}${payload.within ? "" : "?within=any"}${location.hash}`; };
+    lead();
+    link.addEventListener("click", () => {
+      writeHash(true);
+      lead();
+    });
+  }
+
+  makeRange();
   byId("which").addEventListener("change", () => goTo(byId("which").selectedIndex));
   byId("before").addEventListener("click", () => goTo(state.sample - 1));
   byId("after").addEventListener("click", () => goTo(state.sample + 1));
