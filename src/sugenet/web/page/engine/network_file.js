@@ -536,6 +536,7 @@ function readPayload(bytes, title, version) {
     answers: [],
     results: null,
     ...(domain && { domain }),
+    ...(domain?.words.endsWith("seen in training") && { anywhere: null }),
     ...(source.raw.columns && { columns: plainAll(source.raw.columns) }),
   };
 }
