@@ -620,3 +620,24 @@ def test_a_pipeline_is_converted_once_and_again_after_a_fit():
     net = sg.from_sklearn(pipe)
     assert net is not first
     assert [net.classes[k] for k in net.predict(frame)] == pipe.predict(frame).tolist()
+
+
+def test_signs_behind_a_step_stay_signs():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"sign": rng.integers(0, 2, 80) * 2 - 1, "n": rng.normal(size=80)})
+    y = np.where(frame.sign > 0, "yes", "no")
+    for step, rows in ((StandardScaler(), None), (Binarizer(threshold=0.5), frame)):
+        pipe = make_pipeline(step, classifier()).fit(frame, y)
+        net = sg.from_sklearn(pipe, rows)
+        assert net.encoder.codings[0] == OneHot((-1, 1))  # never 0
+        assert [net.classes[k] for k in net.predict(frame)] == pipe.predict(frame).tolist()
+
+
+def test_a_constant_column_in_bins():
+    frame, y = people()
+    numbers = frame[["age"]].assign(one=3.5)
+    pipe = make_pipeline(KBinsDiscretizer(3, encode="ordinal"), classifier())
+    with pytest.warns(UserWarning, match="constant"):
+        pipe.fit(numbers, y)
+    net = sg.from_sklearn(pipe, numbers)
+    assert [net.classes[k] for k in net.predict(numbers)] == pipe.predict(numbers).tolist()

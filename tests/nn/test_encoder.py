@@ -298,3 +298,8 @@ def test_booleans_are_read_like_other_bits_if_some_are_unread():
     for some in (encoder, smaller):
         assert some.encode(X).tolist() == X[:, [0, 2]].tolist()
         assert some.levels(X).tolist() == [[0, 0, 1], [1, 0, 0]]
+
+
+def test_truth_values_of_numbers_are_shown_as_numbers():
+    encoder = Encoder([threshold(1, 0, 1, whole=True), OneHot((False, True))], ["a", "b"])
+    assert list(map(repr, encoder.values([True, True]))) == ["1", "True"]

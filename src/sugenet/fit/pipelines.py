@@ -314,7 +314,7 @@ class _Composition:
         known = {
             index: column.raw
             for index, (column, values) in enumerate(zip(self.columns, self.values, strict=True))
-            if column.raw is not None and column.is_injective and _are_bits(column, values)
+            if column.raw is not None and column.is_injective and _are_made_of(column, values, 0.0, 1.0)
         }
         certain = {raw for index, raw in known.items() if not self.columns[index].fills}
         found = [[door.index(name) for name in one.preparation.columns] for one in inner if one.is_group]
@@ -395,6 +395,8 @@ class _Composition:
             if isinstance(one.coding, OneHot) and one.columns[0].is_raw and not one.preparation.cuts
         ]
         coding: Coding
+        if not limited and self._is_sign(raw, group):
+            limited = [(-1, 1)]
         if limited:
             coding = self._categories(raw, group, limited)
             cells = _cells(coding.categories)
@@ -459,6 +461,17 @@ class _Composition:
         rising = {float(ceil(cut)) if whole else cut for cut in cuts if cut is not None and cut > ends[0]}
         inside = tuple(sorted(cut for cut in rising if low < cut <= high))
         return Steps(inside, low, high, whole, whole and any(coding.bipolar for coding in unchanged))
+
+    def _is_sign(self, raw: int, group: list[_Inner]) -> bool:
+        """Return whether the values known from training are -1 and +1 in the raw column."""
+        told = [
+            _are_made_of(one.columns[0], one.values, -1.0, 1.0)
+            for one in group
+            if one.values is not None and one.columns[0].is_injective
+        ]
+        if told or self.rows is None:
+            return any(told)
+        return RawColumn("", as_column(self.rows[:, raw].tolist())).different == [-1, 1]
 
     def _is_whole(self, raw: int, group: list[_Inner]) -> bool:
         """Return whether all values known from training are integers in the raw column."""
@@ -613,9 +626,9 @@ def _different(column: RawColumn) -> npt.NDArray[np.float64] | None:
     return values if np.isfinite(values).all() and len(values) <= _MOST_VALUES else None
 
 
-def _are_bits(column: StepColumn, values: Cells | None) -> bool:
-    """Return whether the values of a column are those that the steps make of 0 and 1."""
-    return values is not None and np.array_equal(column.values(np.array([0.0, 1.0])), values)
+def _are_made_of(column: StepColumn, values: Cells | None, *raw: float) -> bool:
+    """Return whether the values of a column are those that the steps make of some raw numbers."""
+    return values is not None and np.array_equal(column.values(np.array(raw)), values)
 
 
 def _comes_from_integers(column: StepColumn, values: Cells | None) -> bool | None:

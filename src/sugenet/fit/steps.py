@@ -13,6 +13,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import isfinite
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -293,7 +294,9 @@ def _binned(leaf: _Leaf, columns: list[StepColumn]) -> list[StepColumn]:
     for index, (column, width) in enumerate(zip(columns, widths, strict=True)):
         edges = leaf.step.bin_edges_[index]
         low, high = (_raw_value(column, float(edge)) for edge in (edges[0], edges[-1]))
-        ends = None if low is None or high is None else (low, high)
+        # the one bin of a constant column has no ends
+        is_known = low is not None and high is not None and isfinite(low) and isfinite(high)
+        ends = (low, high) if is_known else None
         made = replace(
             column,
             is_raw=False,

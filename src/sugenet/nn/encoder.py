@@ -368,7 +368,8 @@ class Encoder(ShortRepr):
     def values(self, x: Any) -> list[Any]:
         """Return one raw sample as a list of values in the order of the features.
 
-        The sample is a row, has names, or is an array in `shape`. Numbers given as text are parsed.
+        The sample is a row, has names, or is an array in `shape`. Numbers given as text are parsed, and True
+        and False become 1 and 0.
 
         Parameters
         ----------
@@ -389,7 +390,7 @@ class Encoder(ShortRepr):
         if type(x) is np.ndarray and x.dtype.kind in "biuf":
             return values
         if len(values) != self.features or not any(
-            issubclass(kind, _TEXT) for kind in set(map(type, values))
+            issubclass(kind, (*_TEXT, bool)) for kind in set(map(type, values))
         ):
             return values
         return [
@@ -656,7 +657,9 @@ class Encoder(ShortRepr):
 
 
 def _number_of(value: Any, name: str) -> Any:
-    """Return a number given as text or as a `Decimal`, parsed; return other values unchanged."""
+    """Return a number given as text, as a `Decimal` or as a truth value; return other values unchanged."""
+    if isinstance(value, bool):
+        return int(value)
     return read_number(value, name, EncodingError) if isinstance(value, _TEXT) else value
 
 
