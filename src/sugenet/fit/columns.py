@@ -624,16 +624,16 @@ def one_hot_groups(columns: list[RawColumn]) -> list[tuple[str, ...]]:
 
 def by_beginning(names: Sequence[str]) -> list[list[int]]:
     """Return the indices of names that share a beginning, the fewest first."""
-    found: dict[str, list[int]] = {}
+    by_name: dict[str, list[int]] = {}
     for index, name in enumerate(names):
         for match in _ENDS.finditer(name):
-            found.setdefault(name[: match.end()], []).append(index)
-    return sorted(found.values(), key=len)
+            by_name.setdefault(name[: match.end()], []).append(index)
+    return sorted(by_name.values(), key=len)
 
 
 def _torn(columns: list[RawColumn]) -> tuple[tuple[str, ...], ...]:
     """Return columns with a shared beginning of which gaps alone hide that they are one-hot."""
-    found: dict[tuple[str, ...], None] = {}
+    torn: dict[tuple[str, ...], None] = {}
     for members in by_beginning([column.name for column in columns]):
         inside = [columns[index] for index in members]
         gaps = np.stack([column.gaps for column in inside])
@@ -643,9 +643,9 @@ def _torn(columns: list[RawColumn]) -> tuple[tuple[str, ...], ...]:
         full = on[:, ~gaps.any(axis=0)]
         if len(inside) > 1 and gaps.any() and full.any(axis=1).all() and (on.sum(axis=0) < 2).all():
             is_one_hot = (full.sum(axis=0) == 1).all()
-            if is_one_hot and not any(name.name in group for name in inside for group in found):
-                found[tuple(column.name for column in inside)] = None
-    return tuple(found)
+            if is_one_hot and not any(name.name in group for name in inside for group in torn):
+                torn[tuple(column.name for column in inside)] = None
+    return tuple(torn)
 
 
 def alone_among(groups: Sequence[tuple[str, ...]], names: Iterable[str]) -> set[tuple[str, ...]]:

@@ -317,9 +317,9 @@ class _Composition:
             if column.raw is not None and column.is_injective and _are_made_of(column, values, 0.0, 1.0)
         }
         certain = {raw for index, raw in known.items() if not self.columns[index].fills}
-        found = [[door.index(name) for name in one.preparation.columns] for one in inner if one.is_group]
+        inside = [[door.index(name) for name in one.preparation.columns] for one in inner if one.is_group]
         groups: list[tuple[int, ...]] = []
-        for members in (*seen.groups, *found):
+        for members in (*seen.groups, *inside):
             raws = tuple(sorted({known[index] for index in members if index in known}))
             if len(raws) == len(members) and taken.isdisjoint(raws):
                 groups.append(raws)
