@@ -204,7 +204,7 @@ class _Draft:
 
     def clip(self) -> None:
         low, high = float(self.pick(-1, -2, 0, -0.5)), float(self.pick(1, 2, 0.5))
-        match self.pick("clip", "relu", "max", "min", "many", "half"):
+        match self.pick("clip", "relu", "max", "min", "many", "half", "leaky", "prelu"):
             case "clip" | "half":
                 if self.opset < 11:
                     self.put("Clip", **({"min": low, "max": high} if self.maybe(0.7) else {"min": low}))
@@ -216,6 +216,10 @@ class _Draft:
                     )
             case "relu":
                 self.put("Relu")
+            case "leaky":
+                self.put("LeakyRelu", alpha=float(self.pick(0.25, 0.5, 2.0)))
+            case "prelu" if self.opset >= 9:
+                self.now = self.add("PRelu", self.now, self.const(np.abs(self.vector()).astype(np.float32)))
             case "max" | "min" as op if self.opset >= 8:
                 self.put(op.capitalize(), self.const(np.float32(low if op == "max" else high)))
             case "many" if self.opset >= 8:

@@ -431,8 +431,17 @@ class _Net:
 
     def relu(self) -> None:
         top = self.random.choice([None, 1.5, 6.0])
-        config = {"max_value": top, "negative_slope": 0.0, "threshold": 0.0}
-        self.add("ReLU", config, {}, lambda x, _: x.clamp(0.0, top))
+        slope = self.random.choice([0.0, 0.0, 0.25, 2.0])
+        config = {"max_value": top, "negative_slope": slope, "threshold": 0.0}
+        self.add(
+            "ReLU",
+            config,
+            {},
+            lambda x, _: F.leaky_relu(x, slope).clamp(max=top) if top else F.leaky_relu(x, slope),
+        )
+        if self.random.random() < 0.3:
+            key = self.random.choice(["alpha", "negative_slope"])
+            self.add("LeakyReLU", {key: 0.5}, {}, lambda x, _: F.leaky_relu(x, 0.5))
 
     def nothing(self) -> None:
         self.add("Dropout", {"rate": 0.5, "noise_shape": None, "seed": None}, {}, lambda x, _: x)

@@ -242,7 +242,11 @@ class _Net:
         self.add("affine", {"scale": scale, "shift": shift}, lambda x: x * scale + shift)
 
     def clip(self) -> None:
-        kind = self.random.choice(["clip", "hardtanh", "relu"])
+        kind = self.random.choice(["clip", "hardtanh", "relu", "leaky"])
+        if kind == "leaky":
+            slope = self.random.choice([0.25, 0.5, 2.0])
+            self.add(kind, {"slope": slope}, lambda x: F.leaky_relu(x, slope))
+            return
         if kind != "clip":
             self.add(kind, {}, F.hardtanh if kind == "hardtanh" else F.relu)
             return

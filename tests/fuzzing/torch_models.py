@@ -24,6 +24,16 @@ from sugenet.errors import SugenetError
 _SAMPLES = 48
 _NEAR = 1e-9
 
+
+def approx(x: Any) -> Any:
+    """ApproxSign of Bi-Real and ReActNet: forward a sign, backward a piecewise quadratic function."""
+    left, middle, right = ((x < bound).to(x.dtype) for bound in (-1, 0, 1))
+    smooth = (-1) * left + (x * x + 2 * x) * (1 - left)
+    smooth = smooth * middle + (-x.pow(2) + 2 * x) * (1 - middle)
+    smooth = smooth * right + 1 * (1 - right)
+    return torch.sign(x).detach() - smooth.detach() + smooth
+
+
 SIGNS = {
     "ge": lambda x: torch.where(x >= 0, 1.0, -1.0).to(x.dtype),
     "gt": lambda x: torch.where(x > 0, 1.0, -1.0).to(x.dtype),
@@ -37,6 +47,7 @@ SIGNS = {
     "fill": lambda x: torch.ones_like(x).masked_fill(x < 0, -1.0),
     "scaled": lambda x: torch.where(x >= 0, 0.75, -0.25).to(x.dtype),
     "through": lambda x: x + (torch.where(x >= 0, 1.0, -1.0).to(x.dtype) - x).detach(),
+    "approx": approx,
     "clipped": lambda x: torch.round(torch.clamp((x + 1) / 2, 0, 1)) * 2 - 1,
 }
 
@@ -296,8 +307,20 @@ class _Builder:
             lambda: Do("hardtanh keyword", lambda x: F.hardtanh(x, min_val=-1.5, max_val=2.0)),
             nn.Dropout,
             nn.Identity,
+            lambda: nn.LeakyReLU(self.pick(0.25, 0.5, 2.0)),
+            lambda: Do("where leaky", lambda x: torch.where(x > 0, 2 * x, x)),
+            self.prelu,
         )()
         self.add(made)
+
+    def prelu(self) -> Any:
+        count = self.pick(1, self.now.shape[1])
+        part = nn.PReLU(count)
+        with torch.no_grad():
+            part.weight.copy_(
+                self.numbers(count, of=(0.25, 0.5, 0.5, 1.0, 2.0, 0.0, *([-0.5] * self.maybe(0.1))))
+            )
+        return part
 
     def norm(self) -> None:
         features = self.now.shape[1]

@@ -1,15 +1,17 @@
 """Thresholds of imported first layers on real values, against the chain computed in fractions."""
 
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from random import Random
 
 import numpy as np
 import pytest
 
-from sugenet.errors import FileError, QuestionError
+from sugenet.errors import QuestionError
 from sugenet.io.exact.domains import Integers, Reals
 from sugenet.io.exact.lower import lower
 from sugenet.io.exact.ops import Affine, BatchNorm, Clip, Convolution, Flatten, LinearOp, OpChain, Sign
+from sugenet.io.exact.steps import Bend, Pipeline, Root, smallest_sum
 from sugenet.problem.query import Case, Inequality, Query, of_network
 from tests.io.exact.test_lower import Maker, run
 from tests.io.queries import around
@@ -96,10 +98,64 @@ def test_thresholds_by_hand():
     assert theta(Clip("c", -1.0, 0.0), zero=-1) == ((Fraction(1),) * 2,)  # never above 0: always off
 
 
-def test_two_batch_norms_in_a_row_are_refused():
+def test_two_batch_norms_in_a_row_have_one_threshold():
     norm = BatchNorm("b", 1.0, -1.0, 0.0, 2.0, 0.0)
-    with pytest.raises(FileError, match="a second batch norm before one sign"):
-        imported(norm, norm)
+    ((low, high),) = theta(norm, norm)  # (x / sqrt(2) - 1) / sqrt(2) = 1, so x = 2 + sqrt(2)
+    assert (low - 2) ** 2 < 2 < (high - 2) ** 2
+
+
+def random_step(random):
+    number = lambda: Fraction(random.randint(-8, 8), random.choice([1, 2, 3, 4]))  # noqa: E731
+    match random.randrange(4):
+        case 0:
+            return number() or Fraction(1), number()
+        case 1:
+            return Root(number() or Fraction(-1), number(), number(), Fraction(random.randint(1, 12), 2))
+        case 2:
+            return Bend(Fraction(random.randint(1, 8), 4))
+    low = number()
+    return "clip", low, low + abs(number()) + 1
+
+
+def by_decimals(line, x):
+    """The steps in numbers of 60 digits."""
+    for part in line.parts:
+        if isinstance(part, Root):
+            gamma, beta, mean = (decimal_of(v) for v in (part.gamma, part.beta, part.mean))
+            x = gamma * (x - mean) / decimal_of(part.v).sqrt() + beta
+        elif isinstance(part, Bend):
+            x = x if x >= 0 else x * decimal_of(part.slope)
+        elif len(part) == 2:
+            x = x * decimal_of(part[0]) + decimal_of(part[1])
+        else:
+            x = min(max(x, decimal_of(part[1])), decimal_of(part[2]))
+    return x
+
+
+def decimal_of(value):
+    return Decimal(value.numerator) / Decimal(value.denominator)
+
+
+def test_thresholds_of_any_steps_are_those_of_sixty_digits():
+    random, ties, several = Random(5), 0, 0
+    with localcontext(Context(prec=60)):
+        for _ in range(120):
+            line = Pipeline(tuple(random_step(random) for _ in range(random.randint(2, 6))))
+            unit, offset = Fraction(random.choice([1, -2, 3]), 2), Fraction(random.randint(-3, 3), 2)
+            strict, turned = random.random() < 0.5, line.direction() * unit < 0
+            least = smallest_sum(line, Fraction(0), strict, unit, offset)
+            several += sum(isinstance(part, Root) for part in line.parts) > 1
+            for s in range(-16, 17):
+                x = unit * (-s if turned else s) + offset
+                value, exact = by_decimals(line, decimal_of(x)), line(x)
+                near = abs(value) < Decimal(10) ** -40
+                assert exact.sign() == (0 if near else (value > 0) - (value < 0))
+                assert abs(Decimal(float(exact)) - value) < Decimal("1e-9")
+                ties += near
+                on = (near and not strict) or (not near and value > 0)
+                assert on == (least if isinstance(least, bool) else s >= least.least)
+    assert ties > 30
+    assert several > 30
 
 
 def test_queries_about_the_file_are_put_in_the_numbers_of_the_network():

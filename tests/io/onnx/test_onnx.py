@@ -732,8 +732,8 @@ REFUSED = {
         r"node 1 \(Gelu\): it has no exact meaning",
     ),
     "prelu": (
-        [("MatMul", ["x", "w"], "a", {}), ("PRelu", ["a", "p"], "y", {})],
-        r"only a plain Relu or Clip",
+        [("MatMul", ["x", "w"], "a", {}), ("PRelu", ["a", "x"], "y", {})],
+        r"it combines two values that both depend on the input",
     ),
     "float16": ([("MatMul", ["x", "w"], "a", {}), ("Cast", ["a"], "y", {"to": 10})], "casts to float16"),
     "cast of reals": (

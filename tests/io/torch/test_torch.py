@@ -222,8 +222,8 @@ def test_division_stays_exact():
         (F.gelu, r"2 \(Lambda\): gelu cannot be read. Before a sign use Hardtanh"),
         (lambda x: x * x, r"2 \(Lambda\): multiplies two values that both depend on the input"),
         (
-            lambda x: torch.where(x > 0, x, 0.1 * x),
-            r"2 \(Lambda\): is a function with breaks at 0 that is neither a sign nor a clip",
+            lambda x: torch.where(x > 0, x, -0.1 * x),
+            r"2 \(Lambda\): is a function with breaks at 0 that is not a sign, a clip or a leaky ReLU",
         ),
         (
             lambda x: sign(x) if x.sum() > 0 else -sign(x),

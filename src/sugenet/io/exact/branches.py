@@ -25,6 +25,7 @@ from sugenet.io.exact.ops import (
     Clip,
     Convolution,
     Flatten,
+    Leaky,
     LinearOp,
     MaxPool,
     Op,
@@ -39,7 +40,7 @@ from sugenet.io.exact.ops import (
 from sugenet.io.exact.report import LayerReport, SignLocation
 from sugenet.io.exact.requantize import joined
 from sugenet.io.exact.signals import averaged_window, flat_order
-from sugenet.io.exact.steps import Pipeline, Root, per_channel, pipelines, smallest_sum
+from sugenet.io.exact.steps import Pipeline, Step, per_channel, pipelines, smallest_sum
 from sugenet.io.exact.units import bias_of, exact_weights, in_shared_units
 from sugenet.io.plain.refusals import refuse_if, within
 from sugenet.nn import Window
@@ -128,12 +129,12 @@ class RealValue:
     layer: Convolution
     reads: Form
     shape: tuple[int, ...]
-    steps: tuple[Affine | BatchNorm | Clip, ...] = ()
+    steps: tuple[Step, ...] = ()
     added: Form | None = None
-    later: tuple[Affine | BatchNorm | Clip, ...] = ()
+    later: tuple[Step, ...] = ()
     """Steps after the addition."""
 
-    def then(self, step: Affine | BatchNorm | Clip) -> RealValue:
+    def then(self, step: Step) -> RealValue:
         """Return the value after one more step."""
         if self.added is None:
             return replace(self, steps=(*self.steps, step))
@@ -336,12 +337,10 @@ def _joined(
 
     The number of high terms decides how large the sum must be. One weighted sum of both expresses that.
     """
-    roots = sum(isinstance(part, Root) for part in (*channel.steps.parts, *channel.later.parts))
     refuse_if(
-        roots > 1 or len({bit.scale * (bit.high - bit.low) for bit in bits}) > 1,
+        len({bit.scale * (bit.high - bit.low) for bit in bits}) > 1,
         where,
-        "a batch norm is added to a shortcut, and the sum is normed again or has terms of "
-        f"several sizes. {NEEDED}",
+        f"a batch norm is added to a shortcut that has terms of several sizes. {NEEDED}",
     )
     count, step = len(bits), bits[0].scale * (bits[0].high - bits[0].low)
     start = sum((bit.scale * bit.low for bit in bits), shift)
@@ -570,7 +569,7 @@ class _Straightening:
     def _moved(self, value: _Value, op: Op) -> _Value | None:
         """Return a value after an operation that needs no layer; None if the operation needs one."""
         if isinstance(value, RealValue):
-            return value.then(op) if isinstance(op, Affine | BatchNorm | Clip) else None
+            return value.then(op) if isinstance(op, Step) else None
         if isinstance(op, Affine):
             return value.moved(op)
         return value.signed(op, self.zero) if isinstance(op, Sign) else None
@@ -694,7 +693,7 @@ class _Straightening:
                 layer = replace(layer, pads=(top, left, bottom, right))
             case AveragePool() if len(form.shape) == 3:
                 layer = _average(op, form.shape)
-            case BatchNorm() | Clip() | Sign():
+            case BatchNorm() | Clip() | Leaky() | Sign():
                 branch.ops.insert(0, op)
                 layer = _depthwise(form.shape, op.where)
             case _:

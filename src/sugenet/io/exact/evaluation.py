@@ -26,6 +26,7 @@ from sugenet.io.exact.ops import (
     Clip,
     Convolution,
     Flatten,
+    Leaky,
     LinearOp,
     MaxPool,
     Op,
@@ -96,6 +97,8 @@ def apply(op: Op, x: _Array) -> _Array:
             return passed([op], x)
         case Clip():
             return np.clip(x, op.low, op.high)
+        case Leaky():
+            return np.where(x >= 0, x, _along(op.slope, x) * x)
         case Sign():
             middle = {1: op.high, -1: op.low, 0: (op.low + op.high) / 2}[op.zero]
             return np.where(x > 0, op.high, np.where(x < 0, op.low, middle))
@@ -405,6 +408,10 @@ def _past(op: Op, other: Op, x: _Known, floats: Floats, shape: tuple[int, ...]) 
             return _Known(
                 size, x.error + moved, None if None in grids else min(g for g in grids if g is not None)
             )
+        case Leaky(), Leaky():
+            steepest = max(_most(op.slope), 1.0)
+            error = steepest * x.error + _most(_minus(op.slope, other.slope)) * x.size
+            return _settled(steepest * x.size, 1, error, _product(_grid(op.slope), x.grid, x.grid), floats)
         case Pad(), _:
             grid = _grid(np.array([op.value]))
             return _Known(

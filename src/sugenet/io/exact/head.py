@@ -39,7 +39,7 @@ from sugenet.nn.head import WIDE
 
 __all__ = ["head_of", "head_of_tail", "is_affine", "see_apart"]
 
-_DIGITS = 10**60
+_BITS = 200
 _PAIRS = 1 << 22
 
 
@@ -97,12 +97,8 @@ def _near(line: Pipeline) -> tuple[Fraction, Fraction]:
 
 
 def _decimal(value: Surd) -> Fraction:
-    """Return a surd to 60 digits."""
-    root = Fraction(
-        isqrt(value.v.numerator * value.v.denominator * _DIGITS**2), value.v.denominator * _DIGITS
-    )
-    total = value.p + value.q * root
-    return total / root if value.divided else total
+    """Return a surd to 200 bits behind the point."""
+    return value.enclosed(_BITS)[0]
 
 
 def _prove_order(
@@ -361,7 +357,7 @@ def _past(
 def _value_near(line: Any, end: Fraction) -> Fraction:
     """Return a value after a batch norm, for bounds: its float, moved slightly outwards."""
     value = line(end)
-    return value.p if not value.divided and not value.q else Fraction(float(value)) * Fraction(1001, 1000)
+    return value.rational if len(value.terms) == 1 else Fraction(float(value)) * Fraction(1001, 1000)
 
 
 def _divided(gamma: Fraction, v: Fraction, bits: int) -> tuple[Fraction, Fraction]:

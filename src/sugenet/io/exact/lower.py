@@ -31,6 +31,7 @@ from sugenet.io.exact.ops import (
     Clip,
     Convolution,
     Flatten,
+    Leaky,
     LinearOp,
     MaxPool,
     Op,
@@ -277,7 +278,7 @@ class _Lowering:
 
     def _from_raw(self, raw: RawSignal, op: Op) -> RawSignal | LevelSignal | SumSignal:
         match op:
-            case Affine() | BatchNorm() | Clip():
+            case Affine() | BatchNorm() | Clip() | Leaky():
                 return replace(raw, steps=(*raw.steps, op), pad=padding_past(raw.pad, op))
             case Flatten() if raw.pad is None:
                 steps = (
@@ -307,7 +308,7 @@ class _Lowering:
 
     def _from_levels(self, levels: LevelSignal, op: Op) -> LevelSignal | SumSignal:
         match op:
-            case Affine() | Clip() | Sign() | Quantize():
+            case Affine() | Clip() | Leaky() | Sign() | Quantize():
                 return mapped(levels, op)
             case BatchNorm():
                 raise FileError(
@@ -339,7 +340,7 @@ class _Lowering:
 
     def _from_sums(self, sums: SumSignal, op: Op) -> LevelSignal | SumSignal:
         match op:
-            case Affine() | BatchNorm() | Clip():
+            case Affine() | BatchNorm() | Clip() | Leaky():
                 return stepped(sums, op)
             case LinearOp() if sums.mean:
                 return linear_of_means(sums, op)

@@ -29,6 +29,7 @@ __all__ = [
     "Convolution",
     "Flatten",
     "Floats",
+    "Leaky",
     "LinearOp",
     "MaxPool",
     "Op",
@@ -104,6 +105,14 @@ class Clip:
     where: str
     low: float
     high: float
+
+
+@dataclass(frozen=True, eq=False)
+class Leaky:
+    """``y = x`` if x >= 0, else ``y = slope * x``: leaky ReLU, or PReLU with one slope per channel."""
+
+    where: str
+    slope: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,6 +237,7 @@ Op: TypeAlias = (
     | BatchNorm
     | Branches
     | Clip
+    | Leaky
     | Sign
     | Quantize
     | MaxPool

@@ -23,6 +23,7 @@ from sugenet.io.exact.ops import (
     Branches,
     Clip,
     Flatten,
+    Leaky,
     MaxPool,
     Op,
     OpChain,
@@ -106,6 +107,18 @@ def _past(op: Op, ends: _Ends) -> _Ends:
         case Clip():
             bottom, top = (end if isinf(end) else Fraction(end) for end in (op.low, op.high))
             return [tuple(min(max(value, bottom), top) for value in pair) for pair in ends]
+        case Leaky():
+            slopes = _row(op.slope)
+            if len(ends) not in (1, len(slopes)) and len(slopes) != 1:
+                return _ENDLESS
+            return [
+                (_bent(low, slope), _bent(high, slope))
+                for slope, (low, high) in zip(
+                    slopes * (len(ends) if len(slopes) == 1 else 1),
+                    [*ends] * (len(slopes) if len(ends) == 1 else 1),
+                    strict=True,
+                )
+            ]
         case Affine():
             return _moved(_row(op.scale), _row(op.shift), ends)
         case BatchNorm() if not np.any(
@@ -122,6 +135,10 @@ def _past(op: Op, ends: _Ends) -> _Ends:
         case Flatten() if len(set(ends)) == 1:
             return ends[:1]
     return _ENDLESS
+
+
+def _bent(end: Any, slope: Fraction) -> Any:
+    return end if end >= 0 else end * slope if slope else Fraction(0)
 
 
 def _with(value: Fraction, ends: _Ends) -> _Ends:

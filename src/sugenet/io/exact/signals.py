@@ -18,7 +18,17 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
-from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Clip, Convolution, LinearOp, Quantize, Sign
+from sugenet.io.exact.ops import (
+    Affine,
+    AveragePool,
+    BatchNorm,
+    Clip,
+    Convolution,
+    Leaky,
+    LinearOp,
+    Quantize,
+    Sign,
+)
 from sugenet.io.exact.steps import Step, pipelines, sign_of
 from sugenet.io.exact.units import (
     bias_of,
@@ -193,7 +203,7 @@ def averaged_sums(sums: SumSignal, op: AveragePool) -> SumSignal:
         sums.window is None
         or sums.pool is not None
         or len(sums.shape) != 3
-        or any(isinstance(step, Clip) for step in sums.steps),
+        or any(isinstance(step, Clip | Leaky) for step in sums.steps),
         op.where,
         "average pooling of values that are flat, pooled or clipped already.",
     )
@@ -322,6 +332,7 @@ def _small(size: int, where: str) -> None:
 _NUMBERS: dict[type, tuple[str, ...]] = {
     Affine: ("scale", "shift"),
     BatchNorm: ("gamma", "beta", "mean", "var"),
+    Leaky: ("slope",),
 }
 """Attributes of a step that may have one number per channel."""
 
@@ -478,7 +489,7 @@ _WIDEST = 1 << 12
 """Largest number of flat values that a layer may carry one by one."""
 
 
-def mapped(levels: LevelSignal, op: Affine | Clip | Sign | Quantize) -> LevelSignal:
+def mapped(levels: LevelSignal, op: Affine | Clip | Leaky | Sign | Quantize) -> LevelSignal:
     """Apply an elementwise operation to levels: it changes their values, and the value of the padding.
 
     The distance between successive levels must stay constant. For bits it always does.
@@ -508,14 +519,14 @@ def mapped(levels: LevelSignal, op: Affine | Clip | Sign | Quantize) -> LevelSig
     return replace(levels, start=start, step=step, pad=padding_past(levels.pad, op), raw=False)
 
 
-def _elementwise(op: Affine | Clip | Sign | Quantize, channels: int) -> list[Any]:
+def _elementwise(op: Affine | Clip | Leaky | Sign | Quantize, channels: int) -> list[Any]:
     """Return the operation as an exact function of one number, for each channel."""
     if isinstance(op, Sign):
         return [lambda value: _side(op, value)] * channels
     if isinstance(op, Quantize):
         rows = thresholds_at(op, channels)
         return [lambda value, row=row: _count(value, row, op.strict.tolist()) for row in rows]
-    return [lambda value, line=line: line(value).p for line in pipelines([op], channels)]
+    return [lambda value, line=line: line(value).rational for line in pipelines([op], channels)]
 
 
 def thresholds_at(op: Quantize, channels: int) -> list[tuple[Fraction, ...]]:
@@ -558,7 +569,9 @@ def _side(op: Sign, value: Fraction) -> Fraction:
     return Fraction(op.high if sign > 0 else op.low)
 
 
-def padding_past(pad: Padding | None, op: Affine | BatchNorm | Clip | Sign | Quantize) -> Padding | None:
+def padding_past(
+    pad: Padding | None, op: Affine | BatchNorm | Clip | Leaky | Sign | Quantize
+) -> Padding | None:
     """Return padding after an elementwise operation, which also changes its values."""
     if pad is None:
         return None

@@ -1,9 +1,9 @@
-"""Steps between a sum and its sign or quantizer, as exact functions of one number: affine maps, one batch
-norm, clipping. They are evaluated, and solved backwards for the sum at which a threshold is reached.
+"""Steps between a sum and its sign or quantizer, as exact functions of one number: affine maps, batch norms,
+clipping, leaky ReLU. They are evaluated, and solved backwards for the sum at which a threshold is reached.
 
-A value is stored as ``p + q * sqrt(v)`` with rationals p, q and v, so the square root of a batch norm is
-never rounded. A threshold has the same form. If it is irrational and compared with real numbers, it is
-enclosed between two rationals, whose distance `_BITS` defines.
+A value is a sum of rationals times square roots, so the square root of a batch norm is never rounded, also if
+several follow each other. A threshold has the same form. If it is irrational and compared with real numbers,
+it is enclosed between two rationals, whose distance `_BITS` defines.
 """
 
 from __future__ import annotations
@@ -11,18 +11,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import isfinite, isinf, isqrt, sqrt
+from math import floor, inf, isfinite, isinf, isqrt, sqrt
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import FileError
-from sugenet.io.exact.ops import Affine, BatchNorm, Clip
+from sugenet.io.exact.ops import Affine, BatchNorm, Clip, Leaky
 from sugenet.io.plain.refusals import refuse_if
 from sugenet.nn.folding import sign_of_affine
 
 __all__ = [
+    "Bend",
     "MinSum",
     "Pipeline",
     "Root",
@@ -37,7 +38,7 @@ __all__ = [
     "within",
 ]
 
-Step: TypeAlias = Affine | BatchNorm | Clip
+Step: TypeAlias = Affine | BatchNorm | Clip | Leaky
 
 
 @dataclass(frozen=True)
@@ -53,39 +54,118 @@ class Root:
 
 
 @dataclass(frozen=True)
-class Surd:
-    """``(p + q sqrt(v)) / sqrt(v)**divided``: exact, with at most one square root."""
+class Bend:
+    """A rising function with a bend at 0: values below 0 are multiplied by a positive slope."""
 
-    p: Fraction
-    q: Fraction = Fraction(0)
-    v: Fraction = Fraction(1)
-    divided: bool = False
+    slope: Fraction
+
+
+@dataclass(frozen=True)
+class Surd:
+    """A sum of rationals times square roots of positive rationals, exactly: one root per batch norm so far.
+
+    Examples
+    --------
+    >>> one = Surd.of(1)
+    >>> two = one.times(Fraction(1), root=Fraction(8)).plus(-2)  # sqrt(8) - 2
+    >>> two.sign(), two.times(Fraction(1), root=Fraction(2)).sign()
+    (1, 1)
+    >>> Surd(((Fraction(2), Fraction(2)), (Fraction(-1), Fraction(8)))).sign()
+    0
+    """
+
+    terms: tuple[tuple[Fraction, Fraction], ...]
+    """Factors and radicands. The first radicand is 1."""
+
+    @classmethod
+    def of(cls, value: Any) -> Surd:
+        """Return a rational."""
+        return cls(((Fraction(value), Fraction(1)),))
+
+    @property
+    def rational(self) -> Fraction:
+        """The rational part."""
+        return self.terms[0][0]
+
+    def plus(self, number: Fraction) -> Surd:
+        """Return the sum with a rational."""
+        (first, one), *roots = self.terms
+        return Surd(((first + number, one), *roots))
+
+    def times(self, factor: Fraction, root: Fraction = Fraction(1)) -> Surd:
+        """Return the product with a rational, and with the square root of one."""
+        if root == 1:
+            return Surd(tuple((q * factor, r) for q, r in self.terms))
+        return Surd(((Fraction(0), Fraction(1)), *((q * factor, r * root) for q, r in self.terms if q)))
 
     def sign(self) -> int:
-        """Return the exact sign. Dividing by a positive root does not change it."""
-        return sign_of_affine(self.p, self.q, self.v)
+        """Return the exact sign."""
+        if len(self.terms) < 3:
+            (p, _), (q, r) = self.terms[0], self.terms[-1] if len(self.terms) == 2 else (Fraction(0),) * 2
+            return sign_of_affine(p, q, r)
+        terms, bits = self._independent(), _BITS
+        if not terms:
+            return 0
+        while True:  # roots of different square classes are independent, so the sum is not 0
+            low, high = Surd(terms).enclosed(bits)
+            if low > 0 or high < 0:
+                return 1 if low > 0 else -1
+            bits *= 2
+
+    def _independent(self) -> tuple[tuple[Fraction, Fraction], ...]:
+        """Return the terms with those added up whose roots are rational multiples of each other."""
+        kept: dict[Fraction, Fraction] = {}
+        for q, r in self.terms:
+            like = next((other for other in kept if rational_root(r * other) is not None), r)
+            ratio = rational_root(r * like)
+            assert ratio is not None
+            kept[like] = kept.get(like, Fraction(0)) + q * ratio / like
+        return tuple((q, r) for r, q in kept.items() if q)
+
+    def enclosed(self, bits: int) -> tuple[Fraction, Fraction]:
+        """Return two rationals around the value, with so many bits per root; equal if it is rational."""
+        low = high = Fraction(0)
+        for q, r in self.terms:
+            square = q**2 * r
+            root, sign = rational_root(square), sign_of(q)
+            if root is None:
+                scale = 1 << (bits + max(0, square.denominator.bit_length() - square.numerator.bit_length()))
+                near = isqrt(square.numerator * scale**2 // square.denominator)
+                ends = sorted(sign * Fraction(value, scale) for value in (near, near + 1))
+            else:
+                ends = [sign * root] * 2
+            low, high = low + ends[0], high + ends[1]
+        return low, high
+
+    def floor(self) -> int:
+        """Return the largest integer that is not above the value."""
+        if len(self.terms) == 1:
+            return self.rational.numerator // self.rational.denominator
+        low, high = (floor(end) for end in self.enclosed(_BITS))
+        return next(value for value in range(high, low - 1, -1) if self.plus(-Fraction(value)).sign() >= 0)
 
     def __float__(self) -> float:
-        root = sqrt(self.v)
-        return (float(self.p) + float(self.q) * root) / (root if self.divided else 1.0)
+        return sum(float(q) * sqrt(r) for q, r in self.terms)
 
 
 @dataclass(frozen=True)
 class Pipeline:
     """The exact steps of one channel, in order."""
 
-    parts: tuple[tuple[Fraction, Fraction] | Root | tuple[str, Fraction | float, Fraction | float], ...]
+    parts: tuple[
+        tuple[Fraction, Fraction] | Root | Bend | tuple[str, Fraction | float, Fraction | float], ...
+    ]
 
     def __call__(self, x: Fraction) -> Surd:
         """Return the value at x."""
-        value = Surd(Fraction(x))
+        value = Surd.of(x)
         for part in self.parts:
             if isinstance(part, Root):
-                value = Surd(part.gamma * (value.p - part.mean), part.beta, part.v, divided=True)
+                value = value.plus(-part.mean).times(part.gamma / part.v, part.v).plus(part.beta)
+            elif isinstance(part, Bend):
+                value = value.times(part.slope) if value.sign() < 0 else value
             elif len(part) == 2:
-                a, b = part
-                p, q = (a * value.p, a * value.q + b) if value.divided else (a * value.p + b, a * value.q)
-                value = Surd(p, q, value.v, value.divided)
+                value = value.times(part[0]).plus(part[1])
             else:
                 value = _clipped(value, part[1], part[2])
         return value
@@ -98,20 +178,22 @@ class Pipeline:
         for part in self.parts[start:]:
             if isinstance(part, Root):
                 sign *= sign_of(part.gamma)
-            elif len(part) == 2:
+            elif not isinstance(part, Bend) and len(part) == 2:
                 sign *= sign_of(part[0])
         return sign
 
     @property
     def is_affine(self) -> bool:
-        """Whether nothing is clipped."""
-        return all(isinstance(part, Root) or len(part) == 2 for part in self.parts)
+        """Whether nothing is clipped or bent."""
+        return all(
+            isinstance(part, Root) or (isinstance(part, tuple) and len(part) == 2) for part in self.parts
+        )
 
     def line(self) -> tuple[Fraction, Fraction] | None:
         """Return scale and shift, if the steps are affine without a square root."""
         scale, shift = Fraction(1), Fraction(0)
         for part in self.parts:
-            if isinstance(part, Root) or len(part) != 2:
+            if isinstance(part, Root | Bend) or len(part) != 2:
                 return None
             scale, shift = part[0] * scale, part[0] * shift + part[1]
         return scale, shift
@@ -121,21 +203,13 @@ def _clipped(value: Surd, low: Fraction | float, high: Fraction | float) -> Surd
     for bound, outside in ((low, -1), (high, 1)):
         if isinstance(bound, float) and isinf(bound):
             continue
-        limit = Fraction(bound)
-        p, q = (value.p, value.q - limit) if value.divided else (value.p - limit, value.q)
-        if Surd(p, q, value.v).sign() == outside:
-            return Surd(limit)
+        if value.plus(-Fraction(bound)).sign() == outside:
+            return Surd.of(bound)
     return value
 
 
 def pipelines(steps: Sequence[Step], channels: int) -> list[Pipeline]:
     """Return the steps of each channel. A step has numbers for all channels together or for each."""
-    norms = [step for step in steps if isinstance(step, BatchNorm)]
-    if len(norms) > 1:
-        raise FileError(
-            f"{norms[1].where}: a second batch norm before one sign has a root inside a root. Fold the "
-            f"two into one first."
-        )
     columns = [_columns(step, channels) for step in steps]
     return [Pipeline(tuple(column[c] for column in columns)) for c in range(channels)]
 
@@ -149,6 +223,15 @@ def _columns(step: Step, channels: int) -> list[Any]:
             f"clips between {step.low} and {step.high}, which is empty.",
         )
         return [("clip", low, high)] * channels
+    if isinstance(step, Leaky):
+        slopes = per_channel(step.slope, channels, step.where)
+        refuse_if(
+            min(slopes) < 0,
+            step.where,
+            f"channel {slopes.index(min(slopes))} has the slope {float(min(slopes)):g} below zero, so it "
+            "falls and rises again. Only slopes of 0 or more give a threshold.",
+        )
+        return [Bend(slope) if slope else ("clip", Fraction(0), inf) for slope in slopes]
     if isinstance(step, Affine):
         scale, shift = (per_channel(value, channels, step.where) for value in (step.scale, step.shift))
         return list(zip(scale, shift, strict=True))
@@ -190,25 +273,19 @@ _BITS = 128
 
 @dataclass(frozen=True)
 class _HalfLine:
-    """The values above (`up`) or below ``p + q sqrt(v)``, with or without this end itself."""
+    """The values above (`up`) or below an end, with or without this end itself."""
 
     up: bool
     closed: bool
-    p: Fraction
-    q: Fraction = Fraction(0)
-    v: Fraction = Fraction(1)
+    end: Surd
 
     def moved(self, scale: Fraction, shift: Fraction) -> _HalfLine:
         """Return all x for which ``scale * x + shift`` is in this half."""
-        return replace(self, up=self.up == (scale > 0), p=(self.p - shift) / scale, q=self.q / scale)
-
-    def side(self, x: Fraction) -> int:
-        """Return the side of x: -1 below the end, 0 at it, +1 above."""
-        return sign_of_affine(x - self.p, -self.q, self.v)
+        return replace(self, up=self.up == (scale > 0), end=self.end.plus(-shift).times(1 / scale))
 
     def holds(self, x: Fraction) -> bool:
         """Return whether x is inside."""
-        side = self.side(x)
+        side = -self.end.plus(-x).sign()
         return self.closed if side == 0 else (side > 0) == self.up
 
 
@@ -229,10 +306,10 @@ def theta_of(
     >>> low, 0 < high - low < Fraction(1, 2**1074)
     (Fraction(2, 1), True)
     """
-    half = _sums_in(line, _HalfLine(True, zero == 1, Fraction(0)), unit, offset)
+    half = _sums_in(line, _HalfLine(True, zero == 1, Surd.of(0)), unit, offset)
     if isinstance(half, bool):
         return half
-    low, high = _enclosed(half)
+    low, high = half.end.enclosed(_BITS)
     return (low, high) if half.closed or low < high else (low, low + Fraction(1, low.denominator << 1076))
 
 
@@ -264,15 +341,13 @@ def smallest_sum(
     >>> smallest_sum(Pipeline(()), Fraction(1, 2), True, Fraction(-1, 2), Fraction(0))
     MinSum(least=2, met=True, gap=0.0)
     """
-    half = _sums_in(line, _HalfLine(True, not strict, threshold), unit, offset)
+    half = _sums_in(line, _HalfLine(True, not strict, Surd.of(threshold)), unit, offset)
     if isinstance(half, bool):
         return half
-    below = _floor(half)
-    met = half.side(Fraction(below)) == 0
-    try:
-        part = 0.0 if met else float(half.p - below) + float(half.q) * sqrt(half.v)
-    except OverflowError:  # overflow of the terms; the sum is from 0 to 1
-        part = float(_enclosed(half)[0] - below)
+    below = half.end.floor()
+    rest = half.end.plus(-Fraction(below))
+    met = rest.sign() == 0
+    part = 0.0 if met else float(rest.enclosed(_BITS)[0])
     return MinSum(below if met and half.closed else below + 1, met, abs(min(part, 1 - part)))
 
 
@@ -281,18 +356,6 @@ def within(min_sum: MinSum | bool, low: int, high: int) -> int:
     if isinstance(min_sum, bool):
         return int(low if min_sum else high + 1)
     return int(min(max(min_sum.least, low), high + 1))
-
-
-def _floor(half: _HalfLine) -> int:
-    """Return the largest integer that is not above the end."""
-    square = half.q**2 * half.v
-    # p + q sqrt(v) is (a +- sqrt(x)) / b in integers
-    a, b = half.p.numerator * square.denominator, half.p.denominator * square.denominator
-    x = half.p.denominator**2 * square.numerator * square.denominator
-    root = isqrt(x)
-    if half.q < 0 and root * root < x:
-        root += 1
-    return int((a - root if half.q < 0 else a + root) // b)
 
 
 def _sums_in(line: Pipeline, half: _HalfLine, unit: Fraction, offset: Fraction) -> _HalfLine | bool:
@@ -305,7 +368,7 @@ def _sums_in(line: Pipeline, half: _HalfLine, unit: Fraction, offset: Fraction) 
     if not unit:
         return solution.holds(offset)
     solution = solution.moved(unit, offset)
-    return solution if solution.up else replace(solution, up=True, p=-solution.p, q=-solution.q)
+    return solution if solution.up else replace(solution, up=True, end=solution.end.times(Fraction(-1)))
 
 
 def _solved(line: Pipeline, half: _HalfLine) -> _HalfLine | bool:
@@ -315,9 +378,10 @@ def _solved(line: Pipeline, half: _HalfLine) -> _HalfLine | bool:
             if not part.gamma:
                 return half.holds(part.beta)
             # gamma (x - mean) / sqrt(v) + beta, against p: x - mean against (p - beta) sqrt(v) / gamma
-            half = _HalfLine(
-                half.up == (part.gamma > 0), half.closed, part.mean, (half.p - part.beta) / part.gamma, part.v
-            )
+            end = half.end.plus(-part.beta).times(1 / part.gamma, part.v).plus(part.mean)
+            half = replace(half, up=half.up == (part.gamma > 0), end=end)
+        elif isinstance(part, Bend):
+            half = replace(half, end=half.end.times(1 / part.slope)) if half.end.sign() < 0 else half
         elif len(part) == 2:
             if not part[0]:
                 return half.holds(part[1])
@@ -345,15 +409,3 @@ def rational_root(value: Fraction) -> Fraction | None:
     top, bottom = isqrt(value.numerator), isqrt(value.denominator)
     exact = top**2 == value.numerator and bottom**2 == value.denominator
     return Fraction(top, bottom) if exact else None
-
-
-def _enclosed(half: _HalfLine) -> tuple[Fraction, Fraction]:
-    """Return two rationals around the end; equal if it is rational."""
-    square = half.q**2 * half.v
-    root, sign = rational_root(square), sign_of(half.q)
-    if root is not None:
-        return (half.p + sign * root,) * 2
-    scale = 1 << (_BITS + max(0, square.denominator.bit_length() - square.numerator.bit_length()))
-    near = isqrt(square.numerator * scale**2 // square.denominator)
-    low, high = sorted(half.p + sign * Fraction(value, scale) for value in (near, near + 1))
-    return low, high

@@ -180,7 +180,7 @@ class Roots:
                     abs(part.gamma) * (near * bias + off * (abs(shift - part.mean) + bias)),
                 )
                 scale, shift = part.gamma * near * scale, part.gamma * near * (shift - part.mean) + part.beta
-            elif len(part) == 2:
+            elif isinstance(part, tuple) and len(part) == 2:
                 scale, shift = part[0] * scale, part[0] * shift + part[1]
                 bend, bias = abs(part[0]) * bend, abs(part[0]) * bias
             else:

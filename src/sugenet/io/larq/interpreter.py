@@ -434,8 +434,15 @@ def _rescaling(layer: KerasLayer, x: _Array) -> _Array:
 
 
 def _relu(layer: KerasLayer, x: _Array) -> _Array:
-    top = layer.config.get("max_value")
-    return np.clip(x, 0, np.inf if top is None else float(top))
+    top, slope = layer.config.get("max_value"), np.float32(layer.config.get("negative_slope") or 0)
+    return np.minimum(np.where(x > 0, x, float(slope) * x), np.inf if top is None else float(top))
+
+
+def _leaky(layer: KerasLayer, x: _Array) -> _Array:
+    if layer.kind == "PReLU":
+        return np.where(x > 0, x, layer.arrays["alpha"].astype(np.float64) * x)
+    slope = layer.config.get("alpha", layer.config.get("negative_slope"))
+    return np.where(x > 0, x, float(np.float32(0.3 if slope is None else slope)) * x)
 
 
 _RULES: dict[str, Callable[[KerasLayer, _Array], _Array]] = {
@@ -455,4 +462,5 @@ _RULES: dict[str, Callable[[KerasLayer, _Array], _Array]] = {
     **dict.fromkeys(("Flatten", "Reshape"), lambda _, x: x.reshape(len(x), -1)),
     "Rescaling": _rescaling,
     "ReLU": _relu,
+    **dict.fromkeys(("LeakyReLU", "PReLU"), _leaky),
 }

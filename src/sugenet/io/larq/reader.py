@@ -27,6 +27,7 @@ from sugenet.io.exact.ops import (
     Clip,
     Convolution,
     Flatten,
+    Leaky,
     LinearOp,
     MaxPool,
     Op,
@@ -379,8 +380,6 @@ _HINTS = {
     "QBatchNormalization": "Use BatchNormalization, whose numbers are not quantized.",
     "GreaterEqual": "After a comparison use where(x >= 0, 1, -1).",
     "Greater": "After a comparison use where(x > 0, 1, -1).",
-    "PReLU": "Before a sign use nothing, ReLU or hard_tanh.",
-    "LeakyReLU": "Before a sign use nothing, ReLU or hard_tanh.",
     "LayerNormalization": "Use BatchNormalization, whose statistics are fixed.",
 }
 
@@ -503,14 +502,37 @@ def _rescale(walk: _Walk, layer: KerasLayer) -> _Walk:
 
 def _relu(walk: _Walk, layer: KerasLayer) -> _Walk:
     refuse_if(
-        layer.config.get("negative_slope") or layer.config.get("threshold"),
-        layer.where,
-        "a ReLU with a slope or threshold of its own. Use the plain one.",
+        layer.config.get("threshold"), layer.where, "a ReLU with a threshold of its own. Use the plain one."
     )
     top = layer.config.get("max_value")
-    return walk.then(
-        Clip(layer.where, 0.0, inf if top is None else setting(layer.where, layer.config, "max_value", inf))
+    high = inf if top is None else setting(layer.where, layer.config, "max_value", inf)
+    slope = _slope(layer, "negative_slope", 0.0)
+    if not slope:
+        return walk.then(Clip(layer.where, 0.0, high))
+    return walk.then(Leaky(layer.where, np.array([slope])), Clip(layer.where, -inf, high))
+
+
+def _slope(layer: KerasLayer, key: str, otherwise: float) -> float:
+    """Return a slope as the 32-bit float that Keras uses."""
+    value = layer.config.get(key)
+    slope = otherwise if value is None else setting(layer.where, layer.config, key, otherwise)
+    return slope if layer.config.get("dtype") == "float64" else float(np.float32(slope))
+
+
+def _leaky(walk: _Walk, layer: KerasLayer) -> _Walk:
+    """Read LeakyReLU, whose slope is called `alpha` in Keras 2, and PReLU with one slope per channel."""
+    if layer.kind == "LeakyReLU":
+        key = "alpha" if "alpha" in layer.config else "negative_slope"
+        return walk.then(Leaky(layer.where, np.array([_slope(layer, key, 0.3)])))
+    layer.config.pass_over("alpha_initializer", "alpha_regularizer", "alpha_constraint", "shared_axes")
+    slopes = np.asarray(layer.arrays["alpha"])
+    refuse_if(
+        slopes.shape[-1:] != walk.shape[:1] or slopes.size != slopes.shape[-1],
+        layer.where,
+        f"slopes of shape {slopes.shape} for values of shape {walk.shape}. "
+        "Only one per channel can be: shared_axes=[1, 2].",
     )
+    return walk.then(Leaky(layer.where, slopes.reshape(-1)))
 
 
 def _activated(walk: _Walk, layer: KerasLayer) -> _Walk:
@@ -603,4 +625,5 @@ _RULES: dict[str, Callable[[_Walk, KerasLayer], _Walk]] = {
     "Reshape": _reshape,
     "Rescaling": _rescale,
     "ReLU": _relu,
+    **dict.fromkeys(("LeakyReLU", "PReLU"), _leaky),
 }

@@ -105,6 +105,7 @@ ATTRIBUTES: Mapping[str, _Attributes] = {
         "stride": (int, tuple),
     },
     "IntQuant": _QUANT,
+    "LeakyRelu": {"alpha": 0.01},
     "LogSoftmax": {"axis": int},
     "MaxPool": {**_WINDOW, "ceil_mode": 0, "storage_order": 0},
     "MaxPoolNHWC": {"ceil_mode": 0, "kernel_shape": tuple, "pads": tuple, "strides": tuple},
@@ -141,7 +142,7 @@ INPUTS: Mapping[str, int] = {
         ["Add", "And", "BipolarQuant", "Div", "Equal", "Expand", "Gather", "GatherElements", "Greater"], 2
     ),
     **dict.fromkeys(
-        ["GreaterOrEqual", "Less", "LessOrEqual", "MatMul", "Mul", "MultiThreshold", "Or", "Pow"], 2
+        ["GreaterOrEqual", "Less", "LessOrEqual", "MatMul", "Mul", "MultiThreshold", "Or", "PRelu"], 2
     ),
     **dict.fromkeys(["Pow", "Reshape", "Squeeze", "Sub", "TopK", "Unsqueeze", "Xor"], 2),
     **dict.fromkeys(

@@ -16,11 +16,22 @@ from typing import Any
 import numpy as np
 
 from sugenet.errors import FileError
-from sugenet.io.exact.ops import Affine, BatchNorm, Clip, Quantize, rounded
+from sugenet.io.exact.ops import Affine, BatchNorm, Clip, Leaky, Quantize, rounded
 from sugenet.io.onnx.flow import Flow, shape_of
 from sugenet.io.onnx.fold import ELEMENTWISE, Folder, quantizer_of, thin
 from sugenet.io.onnx.graph import DTYPES, Array, Node
-from sugenet.io.onnx.values import Constant, Curve, Data, Mix, SignTable, Value, joined, settled
+from sugenet.io.onnx.values import (
+    Constant,
+    Curve,
+    Data,
+    Failure,
+    Mix,
+    SignTable,
+    Value,
+    joined,
+    settled,
+    sizes_of,
+)
 from sugenet.io.plain.refusals import refuse_if, required
 
 __all__ = ["POINTWISE", "batch_norm", "elementwise", "multi_threshold"]
@@ -138,18 +149,22 @@ def _added(node: Node, left: Value, right: Value) -> Data:
     sign = -1 if node.op == "Sub" else 1
     for mixed, other, a, b in ((left, right, 1, sign), (right, left, sign, 1)):
         plain = other.flow if isinstance(other, Curve) else other
-        if isinstance(mixed, SignTable) and isinstance(plain, Flow):
+        failing = isinstance(plain, Failure) or (isinstance(plain, Mix) and plain.failure() is not None)
+        if (
+            isinstance(mixed, SignTable)
+            and isinstance(plain, Flow | Failure | Mix)
+            and (failing or isinstance(plain, Flow))
+        ):
+            refuse_if(failing and sizes_of(plain) != mixed.flow.sizes, _RESIDUAL)
             return Mix(mixed, a, plain, b, str(node))
-        if isinstance(mixed, Mix) and isinstance(plain, Flow):
-            same = mixed.other.link is plain.link and mixed.other.axes == plain.axes
-            if same and mixed.b * a + b == 0:
-                note = (
-                    f"{node}: a straight-through estimator adds and subtracts the same value; read as the "
-                    "sign alone, though in floating point its own sum can differ from the sign "
-                    "in the last digit"
-                )
-                values = mixed.table.values if mixed.a * a > 0 else -mixed.table.values
-                return replace(mixed.table, values=values, notes=(*mixed.table.notes, note))
+        if isinstance(mixed, Mix) and mixed.cancels(plain) and mixed.b * a + b == 0:
+            note = (
+                f"{node}: a straight-through estimator adds and subtracts the same value; read as the "
+                "sign alone, though in floating point its own sum can differ from the sign "
+                "in the last digit"
+            )
+            values = mixed.table.values if mixed.a * a > 0 else -mixed.table.values
+            return replace(mixed.table, values=values, notes=(*mixed.table.notes, note))
     flows = [settled(value, _CUT) for value in (left, right)]  # type: ignore[arg-type]
     return joined(str(node), [(flows[0], 1), (flows[1], sign)])
 
@@ -308,6 +323,17 @@ def _clip(node: Node, values: Sequence[Value | None], flow: Flow) -> Flow:
     return replace(flow.then(Clip(str(node), low, high)), whole=is_integer)
 
 
+def _leaky(node: Node, values: Sequence[Value | None], flow: Flow) -> Flow:
+    slope = (
+        np.asarray(node.attributes["alpha"], np.float32)
+        if node.op == "LeakyRelu"
+        else _real(_constant(values[1]), str(node))
+    )
+    refuse_if(not np.isfinite(slope).all(), "a slope is not finite.")
+    flow, (slopes,) = replace(flow, dtype=flow.real_dtype).beside([slope], str(node))
+    return replace(flow.then(Leaky(str(node), slopes)), whole=False)
+
+
 def _hard_sigmoid(node: Node, _: Sequence[Value | None], flow: Flow) -> Flow:
     alpha, beta = (np.asarray(node.attributes[key], np.float32) for key in ("alpha", "beta"))
     return _affine(flow, alpha, beta, str(node)).then(Clip(str(node), 0.0, 1.0))
@@ -414,11 +440,13 @@ _RULES: dict[str, Callable[[Node, Sequence[Value | None], Flow], Data]] = {
     "IntQuant": _quant,
     "LceDequantize": lambda _, __, flow: flow,
     "LceQuantize": lambda node, _, flow: SignTable(flow, np.array([-1, 1, 1], np.float32), str(node)),
+    "LeakyRelu": _leaky,
     "Max": _clip,
     "Mean": _total,
     "Min": _clip,
     "Mul": _multiply,
     "Neg": _negate,
+    "PRelu": _leaky,
     "Quant": _quant,
     "Relu": _clip,
     "Round": _round,
@@ -429,8 +457,6 @@ POINTWISE = {*_RULES, *_CURVES, "Sign", *_BELOW_AT_ABOVE}
 """Operations on data that are read here, besides those of a table."""
 _NEAREST = {
     "Abs": "the absolute value of real data is not supported: it is not a threshold of a sum",
-    "LeakyRelu": "only a plain Relu or Clip can come before a sign: replace the leaky one",
-    "PRelu": "only a plain Relu or Clip can come before a sign: replace the parametric one",
     "Pow": "powers of real data are not supported: they are not thresholds of a sum",
     "Where": (
         "it chooses between values that depend on the input. Where(x >= 0, 1, -1) with two numbers is a sign"

@@ -35,6 +35,7 @@ from sugenet.io.onnx.values import (
     Value,
     WindowRows,
     settled,
+    sizes_of,
 )
 from sugenet.io.plain.refusals import refuse_if, within
 
@@ -130,6 +131,15 @@ def flow_of(inputs: Sequence[Value | None]) -> Flow:
         "connections are not supported.",
     )
     return settled(first, "Cut the model before it, or move it to the end.")
+
+
+def _shared_sizes(inputs: Sequence[Value | None]) -> tuple[int, ...] | None:
+    """Return the shape of the result of an elementwise operation, if it is known."""
+    shapes = [sizes_of(value) for value in inputs if value is not None]
+    try:
+        return None if None in shapes else np.broadcast_shapes(*filter(None, shapes))
+    except ValueError:
+        return None
 
 
 def arrays_of(inputs: Sequence[Value | None]) -> list[Array | None]:
@@ -360,11 +370,15 @@ class GraphWalk:
         inputs = [self.values.get(name) if name else None for name in node.inputs]
         inputs += [None] * (_MOST_INPUTS - len(inputs))
         failed = next((value for value in inputs if isinstance(value, Failure)), None)
+        others = [value for value in inputs[:2] if value is not failed]
+        cancelling = node.op in ("Add", "Sub") and isinstance(others[0] if others else None, SignTable | Mix)
         made: Value
         try:
-            made = failed or self._read(node, inputs)
+            made = failed if failed is not None and not cancelling else self._read(node, inputs)
         except FileError as error:
-            made = Failure(FileError(f"{node}: {error}"), node.number)
+            made = failed or Failure(FileError(f"{node}: {error}"), node.number)
+        if isinstance(made, Failure) and node.op in ELEMENTWISE:
+            made = replace(made, sizes=_shared_sizes(inputs))
         for index, name in enumerate(node.outputs):
             if not name:
                 continue

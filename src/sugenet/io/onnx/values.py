@@ -32,6 +32,7 @@ __all__ = [
     "WindowRows",
     "joined",
     "settled",
+    "sizes_of",
 ]
 
 _MOST_OPS = 1 << 12
@@ -70,19 +71,35 @@ class Curve:
 @dataclass(frozen=True, eq=False)
 class Mix:
     """``a * table + b * other`` with a and b each -1 or +1: the result of a straight-through estimator,
-    before `other` cancels.
+    before `other` cancels. So `other` may be an unsupported value.
     """
 
     table: SignTable
     a: int
-    other: Flow
+    other: Flow | Failure | Mix
     b: int
     where: str
 
     @property
     def flow(self) -> Flow:
-        """The data that it depends on."""
-        return self.other
+        """Data of the same shape."""
+        return self.other if isinstance(self.other, Flow) else self.table.flow
+
+    def cancels(self, value: Value | None) -> bool:
+        """Return whether a value is the other one."""
+        if not isinstance(self.other, Flow) or not isinstance(value, Flow):
+            return value is self.other
+        return self.other.link is value.link and self.other.axes == value.axes
+
+    def failure(self) -> Failure | None:
+        """Return the unsupported value in it, if there is one."""
+        return (
+            self.other.failure()
+            if isinstance(self.other, Mix)
+            else self.other
+            if isinstance(self.other, Failure)
+            else None
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +131,8 @@ class Failure:
 
     error: FileError
     number: int
+    sizes: tuple[int, ...] | None = None
+    """Its shape, if it was made element by element."""
 
 
 Data: TypeAlias = Flow | SignTable | Curve | Mix | WindowRows | ScoreTail
@@ -133,13 +152,26 @@ def settled(value: Data, doing: str) -> Flow:
                 f"which are exact."
             )
         case Mix():
-            return joined(value.where, [(_signed(value.table), value.a), (value.other, value.b)])
+            if (failure := value.failure()) is not None:
+                raise failure.error
+            assert not isinstance(value.other, Failure)
+            other = settled(value.other, doing)
+            return joined(value.where, [(_signed(value.table), value.a), (other, value.b)])
         case WindowRows():
             raise FileError("only a matrix product can follow Im2Col.")
         case ScoreTail():
             raise FileError(
                 f"it comes after {value.left_out[-1]}, which must be the end of the network. {doing}"
             )
+
+
+def sizes_of(value: Value | None) -> tuple[int, ...] | None:
+    """Return the shape of a value, if it is known."""
+    if isinstance(value, Failure):
+        return value.sizes
+    if isinstance(value, WindowRows) or value is None:
+        return None
+    return value.array.shape if isinstance(value, Constant) else value.flow.sizes
 
 
 def joined(where: str, parts: Sequence[tuple[Flow, int]]) -> Flow:

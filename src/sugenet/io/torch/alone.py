@@ -145,7 +145,7 @@ class Operation:
         some = breaks[:: -(-len(breaks) // _MAX_BREAKS)] if breaks else []
         marks = [Fraction(0), *constants, *ends, *some, *((a + b) / 2 for a, b in pairwise(some))]
         if len(breaks) <= _FEW_BREAKS:
-            lines = {line for f in functions for line in f.lines if line[0]}
+            lines = {line for f in functions for line in f.lines if len(line) == 2 and line[0]}
             marks += [(mark - start) / slope for slope, start in lines for mark in constants]
         if len(breaks) > FARTHEST:  # unbounded rounding is followed only this far
             marks = [x for x in marks if breaks[0] < x < breaks[-1]]

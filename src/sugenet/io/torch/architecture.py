@@ -37,6 +37,7 @@ _KINDS: dict[str, tuple[bool | None, frozenset[str]]] = {
     "clip": (False, frozenset({"low", "high"})),
     "hardtanh": (False, frozenset()),
     "relu": (False, frozenset()),
+    "leaky": (None, frozenset({"slope"})),
     "maxpool": (False, frozenset({"kernel", "stride", "pad"})),
     "avgpool": (False, frozenset({"kernel", "stride", "pad", "count_pads"})),
     "globalavgpool": (False, frozenset()),
@@ -191,6 +192,8 @@ class Architecture:
     ``sign``                   ``zero=1``, ``-1`` or ``0`` is its value at 0; ``low=-1``, ``high=1``
     ``affine``                 ``scale=1``, ``shift=0``
     ``clip``                   ``low`` and ``high``; ``hardtanh`` and ``relu`` are special cases
+    ``leaky``                  leaky ReLU with ``slope=0.01``; ``leaky:NAME`` is a PReLU with the slopes of
+                               ``NAME.weight``
     ``maxpool``, ``avgpool``   ``kernel=2``, ``stride`` (default: the kernel), ``pad=0``;
                                ``count_pads=yes``; ``globalavgpool``
     ``pad``, ``flatten``       ``size=1``, ``value=0``; ``order=CHW``
@@ -209,7 +212,8 @@ class Architecture:
     Traceback (most recent call last):
     ...
     sugenet.errors.FileError: there is no part 'signum'. Parts are linear, conv, batchnorm, tensornorm,
-    affine, sign, quantize, clip, hardtanh, relu, maxpool, avgpool, globalavgpool, pad, flatten, unused.
+    affine, sign, quantize, clip, hardtanh, relu, leaky, maxpool, avgpool, globalavgpool, pad, flatten,
+    unused.
     """
 
     parts: tuple[Part, ...]

@@ -256,6 +256,12 @@ def _past(torch: Any, part: Part, arrays: Mapping[str, _Array], x: Any) -> Any:
                 if options
                 else x
             )
+        case "leaky":
+            return (
+                functional.prelu(x, tensor("weight"))
+                if part.name
+                else functional.leaky_relu(x, one("slope", 0.01))
+            )
         case "maxpool":
             return functional.max_pool2d(
                 x, two("kernel", "2"), two("stride", part.text("kernel", "2")), two("pad", "0")

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
-from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Convolution, MaxPool, Op, Pad, numbers
+from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Convolution, Leaky, MaxPool, Op, Pad, numbers
 from sugenet.io.torch.piecewise import Piecewise
 from sugenet.io.torch.signals import Signal, exact, joined, natural
 
@@ -35,7 +35,6 @@ _HINTS = {
     "gelu": "Before a sign use Hardtanh, ReLU or nothing.",
     "silu": "Before a sign use Hardtanh, ReLU or nothing.",
     "elu": "Before a sign use Hardtanh, ReLU or nothing.",
-    "_prelu_kernel": "Before a sign use Hardtanh, ReLU or nothing.",
     "copy": (
         "It writes into a part of another tensor, as circular padding does: use zero padding, and "
         "torch.where instead of slices."
@@ -239,10 +238,10 @@ def _combined(call: Call, f: Piecewise, g: Piecewise, swapped: bool, alpha: Frac
             return a.multiplied(b)
         case "div":
             call.refuse_if(
-                b.breaks or b.lines[0][0] or not b.lines[0][1],
+                b.breaks or any(b.lines[0][:-1]) or not b.lines[0][-1],
                 "It divides by zero or by something that depends on the input.",
             )
-            return a.times(1 / b.lines[0][1])
+            return a.times(1 / b.lines[0][-1])
         case "maximum":
             return a.minus(b).choose(0, b, b, a)
     assert call.name == "minimum"
@@ -389,6 +388,29 @@ def _rounded(call: Call, f: Piecewise) -> Piecewise:
         call.args.get("decimals"), "It rounds to decimals. Multiply, round to integers and divide."
     )
     return f.rounded("round")
+
+
+def _power(call: Call, f: Piecewise) -> Piecewise:
+    exponent = call.args["exponent"]
+    call.refuse_if(exponent not in (1, 2, 3, 4), "Its exponent must be 1, 2, 3 or 4.")
+    power = f
+    for _ in range(int(exponent) - 1):
+        power = power.multiplied(f)
+    return power
+
+
+def _leaky(call: Call) -> Signal:
+    """Read leaky ReLU, and PReLU with one slope or one per channel."""
+    slope = call.args["negative_slope"] if call.name == "leaky_relu" else call.array("weight")
+    if np.size(slope) == 1:
+        value = np.asarray(slope).reshape(-1)[0].item()
+        exactly = (
+            _rounded_scalar(call, value, call.args["self"]) if call.name == "leaky_relu" else exact(value)
+        )
+        return _pointwise(lambda _, f: f.choose(0, f.times(exactly), Piecewise.constant(0), f))(call)
+    signal = _open_ended(call, call.settled()).channels(call.where)
+    full = np.broadcast_to(slope, (len(call.result), *signal.shape))[0]
+    return signal.rescaled(Leaky(call.where, signal.along_channels(full, call.where)), call.result)
 
 
 def _heaviside(call: Call, f: Piecewise) -> Piecewise:
@@ -651,6 +673,8 @@ OPERATIONS: dict[str, Callable[[Call], Signal]] = {
     "neg": _pointwise(lambda _, f: f.times(-1)),
     "abs": _pointwise(lambda _, f: f.choose(0, f.times(-1), Piecewise.constant(0), f)),
     "heaviside": _pointwise(_heaviside),
+    "pow": _pointwise(_power),
+    **dict.fromkeys(("leaky_relu", "_prelu_kernel"), _leaky),
     **dict.fromkeys(
         (
             "fake_quantize_per_tensor_affine_cachemask",

@@ -1,4 +1,5 @@
-"""Piecewise affine functions of one number with finitely many breaks, in exact arithmetic.
+"""Piecewise affine functions of one number with finitely many breaks, in exact arithmetic. On the way to one,
+a function may be piecewise polynomial.
 
 They describe the operations around a sign. ``torch.where(x >= 0, 1, -1)``, ``(x >= 0) * 2 - 1``,
 ``sign(sign(x) + 0.1)`` and ``x + (sign(x) - x)`` are different programs. A reader that computes with
@@ -19,23 +20,28 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from sugenet.errors import FileError
-from sugenet.io.exact.ops import Affine, Clip, Op, Quantize, Sign, numbers
+from sugenet.io.exact.ops import Affine, Clip, Leaky, Op, Quantize, Sign, numbers
 from sugenet.io.exact.steps import sign_of
 from sugenet.io.plain.refusals import refuse_if
 
 __all__ = ["FARTHEST", "Line", "Piecewise"]
 
-Line: TypeAlias = tuple[Fraction, Fraction]
-"""Slope and value at 0."""
+Line: TypeAlias = tuple[Fraction, ...]
+"""Slope and value at 0. A polynomial has the coefficients of higher powers first."""
 
 
 FARTHEST = 1 << 8
 """Rounding is followed up to this integer."""
+_POWER = 8
+"""Largest power of a polynomial."""
 
 
 @dataclass(frozen=True)
 class Piecewise:
     """A function that is affine on the open intervals between `breaks`, with a separate value at each break.
+
+    Sums and products may be polynomials there, which must cancel before a decision: the smooth halves of a
+    straight-through estimator do.
 
     Examples
     --------
@@ -76,21 +82,21 @@ class Piecewise:
 
     def added(self, other: Piecewise) -> Piecewise:
         """Return the sum of two functions of the same number."""
-        return self._with(other, lambda p, q: (p[0] + q[0], p[1] + q[1]))
+        return self._with(other, _sum)
 
     def minus(self, other: Piecewise) -> Piecewise:
         """Return the difference of two functions of the same number."""
         return self.added(other.times(-1))
 
     def multiplied(self, other: Piecewise) -> Piecewise:
-        """Return the product; on each interval one of the two must be constant."""
+        """Return the product."""
         return self._with(other, _product)
 
     def _with(self, other: Piecewise, join: Callable[[Line, Line], Line]) -> Piecewise:
         breaks = sorted({*self.breaks, *other.breaks})
         lines = [join(p, q) for p, q in zip(self._lines(breaks), other._lines(breaks), strict=True)]
         zero = Fraction(0)
-        points = [join((zero, self.value(t)), (zero, other.value(t)))[1] for t in breaks]
+        points = [join((zero, self.value(t)), (zero, other.value(t)))[-1] for t in breaks]
         return _tidy(breaks, lines, points)
 
     def _lines(self, breaks: list[Fraction]) -> list[Line]:
@@ -102,8 +108,7 @@ class Piecewise:
         index = bisect_left(self.breaks, x)
         if index < len(self.breaks) and self.breaks[index] == x:
             return self.points[index]
-        slope, start = self.lines[index]
-        return slope * x + start
+        return _at(self.lines[index], x)
 
     # -- decisions -------------------------------------------------------------------------------------------
 
@@ -159,6 +164,7 @@ class Piecewise:
         >>> x.plus(1).times(Fraction(1, 2)).clipped(0, 1).rounded("round") == x.above(0)
         True
         """
+        self._check_affine("a rounding")
         half = Fraction(1, 2) if way == "round" else Fraction(0)
         edges: list[Any] = [-inf, *self.breaks, inf]
         breaks = set(self.breaks)
@@ -180,7 +186,7 @@ class Piecewise:
             levels = range(ceil(first - half), floor(last - half) + 1)
             breaks |= {(level + half - start) / slope for level in levels}
         indices = sorted(breaks)
-        lines = [(Fraction(0), Fraction(_whole(self.value(at), way))) for at in _inside(indices)]
+        lines: list[Line] = [(Fraction(0), Fraction(_whole(self.value(at), way))) for at in _inside(indices)]
         for index in (0, -1):
             if self.lines[index][0]:
                 lines[index] = self.lines[index]
@@ -196,25 +202,35 @@ class Piecewise:
     @property
     def is_steps(self) -> bool:
         """Whether it takes finitely many values."""
-        return all(not slope for slope, _ in self.lines)
+        return all(not any(line[:-1]) for line in self.lines)
 
     @property
     def levels(self) -> frozenset[Fraction]:
         """The values of a function that takes finitely many."""
-        return frozenset({*(start for _, start in self.lines), *self.points})
+        return frozenset({*(line[-1] for line in self.lines), *self.points})
+
+    def _check_affine(self, where: str) -> None:
+        """Refuse a polynomial where it matters."""
+        refuse_if(
+            any(len(line) > 2 for line in self.lines),
+            where,
+            "multiplies two values that both depend on the input, as x * x does. Only constants can scale a "
+            "value, unless the product cancels, as in x * x + (sign(x) - x * x).",
+        )
 
     def ops(self, where: str) -> tuple[Op, ...]:
         """Return the function as operations: affine, clip or sign, and affine maps around them.
 
         Anything else is refused.
         """
+        self._check_affine(where)
         if not self.breaks:
             return _affine(where, *self.lines[0])
         if len(self.breaks) == 1 and self.is_steps:
             return self._step(where)
-        clip = self._clip(where)
-        if clip is not None:
-            return clip
+        bent = self._clip(where) or self._leaky(where)
+        if bent is not None:
+            return bent
         if self.is_steps:
             return self._quantize(where)
         refuse_if(
@@ -223,7 +239,7 @@ class Piecewise:
         )
         raise FileError(
             f"{where}: is a function with breaks at {', '.join(f'{float(t):g}' for t in self.breaks[:6])} "
-            "that is neither a sign nor a clip. Use a sign, or hard tanh, clamp or ReLU before it."
+            "that is not a sign, a clip or a leaky ReLU. Use a sign, or hard tanh, clamp or ReLU before it."
         )
 
     def _step(self, where: str) -> tuple[Op, ...]:
@@ -271,6 +287,16 @@ class Piecewise:
         turned = () if rises else _affine(where, Fraction(-1), Fraction(0))
         return (*turned, steps, *_affine(where, unit, min(levels)))
 
+    def _leaky(self, where: str) -> tuple[Op, ...] | None:
+        """Read ``scale * leaky(x - at) + start``: one bend, rising or falling on both sides."""
+        if len(self.breaks) != 1:
+            return None
+        (at,), (point,), ((left, _), (right, _)) = self.breaks, self.points, self.lines
+        if left * right <= 0 or any(_at(line, at) != point for line in self.lines):
+            return None
+        bend = Leaky(where, numbers([left / right]))
+        return (*_affine(where, Fraction(1), -at), bend, *_affine(where, right, point))
+
     def _clip(self, where: str) -> tuple[Op, ...] | None:
         """Read ``slope * clip(x) + start``: continuous, flat outside, increasing or decreasing inside."""
         sloped = [k for k, (slope, _) in enumerate(self.lines) if slope]
@@ -300,6 +326,7 @@ class Piecewise:
 @lru_cache(maxsize=1024)  # quantizers repeat the same few functions in every layer and run
 def _chosen(f: Piecewise, limit: Fraction, below: Piecewise, equal: Piecewise, above: Piecewise) -> Piecewise:
     """Return one of three functions, depending on whether f is below, equal to or above a limit."""
+    f._check_affine("a decision")
     edges: list[Any] = [-inf, *f.breaks, inf]
     crossings = {
         (limit - b) / a
@@ -333,13 +360,32 @@ def _affine(where: str, slope: Fraction, start: Fraction) -> tuple[Op, ...]:
     return () if slope == 1 and not start else (Affine(where, numbers([slope]), numbers([start])),)
 
 
+def _sum(p: Line, q: Line) -> Line:
+    size = max(len(p), len(q))
+    zero = Fraction(0)
+    return _trimmed([a + b for a, b in zip(*([zero] * (size - len(r)) + [*r] for r in (p, q)), strict=True)])
+
+
 def _product(p: Line, q: Line) -> Line:
-    refuse_if(
-        p[0] and q[0],
-        "multiplies two values that both depend on the input, as x * x does. "
-        "Only constants can scale a value.",
-    )
-    return p[0] * q[1] + q[0] * p[1], p[1] * q[1]
+    made = [Fraction(0)] * (len(p) + len(q) - 1)
+    for i, a in enumerate(p):
+        for j, b in enumerate(q):
+            made[i + j] += a * b
+    line = _trimmed(made)
+    refuse_if(len(line) > _POWER + 1, f"multiplies values to a power above {_POWER}.")
+    return line
+
+
+def _trimmed(coefficients: list[Fraction]) -> Line:
+    first = next((k for k, a in enumerate(coefficients) if a), len(coefficients))
+    return tuple(coefficients[min(first, len(coefficients) - 2) :])
+
+
+def _at(line: Line, x: Fraction) -> Fraction:
+    value = Fraction(0)
+    for coefficient in line:
+        value = value * x + coefficient
+    return value
 
 
 def _tidy(breaks: list[Fraction], lines: list[Line], points: list[Fraction]) -> Piecewise:
@@ -347,7 +393,7 @@ def _tidy(breaks: list[Fraction], lines: list[Line], points: list[Fraction]) -> 
     kept_breaks: list[Fraction] = []
     kept_lines, kept_points = [lines[0]], []
     for t, line, point in zip(breaks, lines[1:], points, strict=True):
-        if line != kept_lines[-1] or line[0] * t + line[1] != point:
+        if line != kept_lines[-1] or _at(line, t) != point:
             kept_breaks.append(t)
             kept_points.append(point)
             kept_lines.append(line)

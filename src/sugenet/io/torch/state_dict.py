@@ -24,6 +24,7 @@ from sugenet.io.exact.ops import (
     Clip,
     Convolution,
     Flatten,
+    Leaky,
     LinearOp,
     MaxPool,
     Op,
@@ -198,6 +199,7 @@ def _first_shape(parts: Architecture, arrays: Ledger[npt.NDArray[Any]]) -> tuple
             "clip",
             "hardtanh",
             "relu",
+            "leaky",
             "tensornorm",
             "unused",
         ):
@@ -344,6 +346,15 @@ def _op(
         case "clip" | "hardtanh" | "relu":
             low, high = {"clip": (-inf, inf), "hardtanh": (-1.0, 1.0), "relu": (0.0, inf)}[part.kind]
             return Clip(where, part.float("low", low), part.float("high", high)), shape
+        case "leaky":
+            if not part.name:
+                return Leaky(where, numbers([part.number("slope", Fraction(1, 100))])), shape
+            refuse_if(part.options, f"{part}: its slopes are in the file, so slope= has no use.")
+            slopes = _parameter(part, arrays, "weight", 1)
+            refuse_if(
+                len(slopes) not in (1, shape[0]), f"{part}: {len(slopes)} slopes for {shape[0]} channels."
+            )
+            return Leaky(where, slopes), shape
         case "flatten":
             return Flatten(where, cast(Any, part.text("order", "CHW"))), (prod(shape),)
     return _map_op(part, shape)

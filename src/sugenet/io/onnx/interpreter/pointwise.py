@@ -112,6 +112,13 @@ def _hard_sigmoid(call: OpCall) -> Tensor:
     return made_of((x,), np.clip(moved.values, 0, 1), x.kind, moved.error)
 
 
+def _leaky(call: OpCall) -> Tensor:
+    x, *slopes = operands(call)
+    low = product(x, slopes[0] if slopes else constant(np.asarray(call.real("alpha")), x.kind))
+    values, error = np.where(x.values >= 0, x.values, low.values), np.maximum(x.error, low.error)
+    return made_of((x, *slopes), values, x.kind, error)
+
+
 def _identity(call: OpCall) -> Tensor:
     return call.tensor(0)
 
@@ -381,6 +388,7 @@ POINTWISE: dict[str, Operator] = {
     "HardSigmoid": _hard_sigmoid,
     "Identity": _identity,
     "LceDequantize": _identity,
+    "LeakyRelu": _leaky,
     "Log": rising(np.log),
     "Max": _extreme(np.maximum),
     "Mean": _sum_all,
@@ -389,6 +397,7 @@ POINTWISE: dict[str, Operator] = {
     "Neg": of_tensors(_negated),
     "Not": _logic(np.logical_not),
     "Or": _logic(np.logical_or),
+    "PRelu": _leaky,
     "Pow": of_tensors(_power),
     "Reciprocal": of_tensors(_inverse),
     "Relu": rising(lambda x: np.maximum(x, np.zeros((), x.dtype)), 0),
