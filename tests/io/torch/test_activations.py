@@ -23,6 +23,11 @@ class ApproxSign(nn.Module):
         return approx(x)
 
 
+class Rounded(nn.Module):
+    def forward(self, x):
+        return torch.round(x)
+
+
 def shaken(*layers, seed=0):
     """Random numbers everywhere, weights of one size."""
     torch.manual_seed(seed)
@@ -46,13 +51,9 @@ def dense(inputs, outputs):
 
 
 CHAINS = {
-    "two norms": [nn.BatchNorm1d(8), nn.BatchNorm1d(8)],
-    "three norms": [nn.BatchNorm1d(8), nn.BatchNorm1d(8), nn.BatchNorm1d(8)],
-    "relu": [nn.BatchNorm1d(8), nn.ReLU(), nn.BatchNorm1d(8)],
-    "hardtanh": [nn.BatchNorm1d(8), nn.Hardtanh(), nn.BatchNorm1d(8)],
-    "leaky": [nn.BatchNorm1d(8), nn.LeakyReLU(0.1), nn.BatchNorm1d(8)],
-    "prelu": [nn.PReLU(), nn.BatchNorm1d(8)],
-    "prelu per channel": [nn.BatchNorm1d(8), nn.PReLU(8), nn.BatchNorm1d(8)],
+    "three norms": [nn.BatchNorm1d(8), nn.ReLU(), nn.BatchNorm1d(8), nn.BatchNorm1d(8)],
+    "hardtanh": [nn.BatchNorm1d(8), nn.Hardtanh(), nn.BatchNorm1d(8), nn.LeakyReLU(0.1)],
+    "prelu per channel": [nn.PReLU(), nn.BatchNorm1d(8), nn.PReLU(8), nn.BatchNorm1d(8)],
 }
 
 
@@ -113,3 +114,32 @@ def test_a_smooth_sign_is_read_only_if_its_residue_cancels():
         sg.from_torch(net, torch.zeros(1, 6), inputs=sg.Bits())
     with pytest.raises(FileError, match="combines two values that both depend on the input"):
         read_chain(exported(net, torch.zeros(1, 6)))
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_networks_that_end_in_a_sign(outputs, tmp_path):
+    """The value of each class is its score; a single output has a class for each of its values."""
+    norm, end = nn.BatchNorm1d(8), nn.BatchNorm1d(outputs)
+    net = shaken(dense(6, 8), norm, ApproxSign(), dense(8, outputs), end, ApproxSign())
+    found = sg.from_torch(net, torch.zeros(1, 6), inputs=sg.Bits())
+    (tmp_path / "net.onnx").write_bytes(exported(net, torch.zeros(1, 6)))
+    again = sg.read_onnx(tmp_path / "net.onnx", inputs=sg.Bits())
+    samples = torch.cartesian_prod(*[torch.tensor([-1, 1])] * 6)
+    with torch.no_grad():
+        values = net(samples.float()).round()
+    wanted = values.argmax(1) if outputs > 1 else (values[:, 0] > 0).long()
+    assert len(set(wanted.tolist())) > 1
+    for network in (found, again):
+        assert network.predict(samples.numpy()).tolist() == wanted.tolist()
+        assert len(network.classes) == max(outputs, 2)
+        assert any("sign" in remark for remark in network.report.remarks)
+    answer = sg.verify(found, samples[5].numpy(), sg.Hamming(6))
+    assert not answer.holds
+    sg.check(answer, found)
+
+
+def test_one_output_of_several_levels_says_no_class():
+    net = shaken(dense(6, 8), nn.BatchNorm1d(8), ApproxSign(), dense(8, 1), nn.Hardtanh(0, 3))
+    rounded = nn.Sequential(*net, Rounded()).eval()
+    with pytest.raises(FileError, match="one output of 4 levels, which says no class"):
+        sg.from_torch(rounded, torch.zeros(1, 6), inputs=sg.Bits())

@@ -645,6 +645,8 @@ class _Lowering:
         if levels is None:
             head, remark = self._head()
             outputs, error = "ordered" if remark else "equal", 0.0
+            if head.outputs > prod(self.signal.shape):  # two classes of one output
+                outputs = "other"
         else:
             head, remark, error = head_of_tail(levels, tail, self.chain.source)
             outputs = "other" if remark else "equal"
@@ -674,10 +676,12 @@ class _Lowering:
     def _head(self) -> tuple[Head, str | None]:
         """Return the head of the remaining sums."""
         sums = self.signal
+        if isinstance(sums, LevelSignal) and self.layers and sums.pad is None:
+            return self._head_of_levels(sums)
         if not isinstance(sums, SumSignal):
             raise FileError(
                 f"{self.chain.source} ends without class scores: its last operation must be a linear layer, "
-                f"with or without scaling."
+                f"with or without scaling, or a sign after one."
             )
         refuse_if(
             sums.raw,
@@ -696,6 +700,32 @@ class _Lowering:
             sums.where,
             sums.top,
         )
+
+    def _head_of_levels(self, levels: LevelSignal) -> tuple[Head, None]:
+        """Return the head of a network that ends with a sign or quantizer: its values are the scores.
+
+        A single output has two classes, for its lower and its higher value.
+        """
+        sums = identity_of_levels(levels, self.chain.source)
+        sums = replace(unrolled(sums), window=None)
+        order, rows = sums.order(len(sums.weights)), len(sums.weights)
+        weights, units, offsets = sums.weights[order], [sums.unit[j] for j in order], list(sums.offset[order])
+        if rows == 1:
+            refuse_if(
+                levels.top > 1,
+                self.chain.source,
+                f"ends with one output of {levels.top + 1} levels, which says no class. End with a sign.",
+            )
+            middle = (levels.start[0] + levels.end[0]) / 2
+            weights = np.concatenate([weights * 0, weights])
+            units, offsets = [Fraction(1), *units], [middle, *offsets]
+            self.remarks.append("the only output is a sign: class 1 is its higher value, class 0 the lower")
+        else:
+            self.remarks.append(
+                "the network ends with a sign or quantizer, so scores are often equal: "
+                "the first class with the largest is the answer"
+            )
+        return head_of(weights, units, offsets, [Pipeline(())] * len(weights), sums.where, sums.top)[0], None
 
     def _source(self, outputs: Literal["equal", "ordered", "other"], remarks: list[str]) -> Source:
         start, step = line_of(self.declared_inputs)

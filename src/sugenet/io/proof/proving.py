@@ -252,6 +252,10 @@ class _Comparison:
         """
         ours, chain, mine = self.ours, self.chain, self.ours.scores(rows)
         is_partly = isinstance(self.imported, PartialImportReport)
+        if mine.shape[1] == 2 and not chain.picks and seen.outputs.size == len(mine):
+            error = None if seen.error is None else np.stack([seen.error.reshape(-1)] * 2, axis=1)
+            outputs, scores = _beside(mine, seen.outputs), _beside(mine, seen.scores)
+            seen = replace(seen, outputs=outputs, scores=scores, error=error)
         theirs = seen.scores if seen.scores is not None else None if chain.left_out else seen.outputs
         if theirs is not None:
             refuse_if(
@@ -308,6 +312,11 @@ class _Comparison:
             return f"score {score.number} is {score.network:.9g}, but {score.reference:.9g} in {name}"
         assert label is not None
         return f"the class is {label.network}, but {label.reference} in {name}"
+
+
+def _beside(mine: npt.NDArray[np.float64], theirs: Any) -> Any:
+    """Return the only output of a source, a sign, beside the score of class 0, between its values."""
+    return None if theirs is None else np.stack([mine[:, 0], np.asarray(theirs).reshape(-1)], axis=1)
 
 
 SORRY = "Nothing was imported. This is a fault of the reader: please report it with the file."
