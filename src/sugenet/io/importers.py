@@ -39,6 +39,7 @@ from sugenet.io.onnx.dataflow import plain_graph
 from sugenet.io.onnx.graph import Graph, read_graph
 from sugenet.io.onnx.interpreters import interpreters_of_graph
 from sugenet.io.onnx.own import own_network, prove_own
+from sugenet.io.onnx.narrow import narrowed
 from sugenet.io.onnx.quantized.network import level_import
 from sugenet.io.onnx.quantized.proof import prove_levels
 from sugenet.io.onnx.quantized.reader import is_quantized, read_program
@@ -204,6 +205,7 @@ def read_onnx(
     imported = own_network(graph) if options.describes_nothing else None
     if imported is not None:
         return (prove_own(imported, graph) if prove else imported).reported
+    graph = narrowed(read_graph(path))
     if is_quantized(graph):
         return _levels(graph, options).reported
     chain, graph, output = onnx_reader.read_file(graph)

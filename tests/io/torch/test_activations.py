@@ -134,7 +134,7 @@ def test_networks_that_end_in_a_sign(outputs, tmp_path):
         assert len(network.classes) == max(outputs, 2)
         assert any("sign" in remark for remark in network.report.remarks)
     answer = sg.verify(found, samples[5].numpy(), sg.Hamming(6))
-    assert not answer.holds
+    assert answer.is_refuted
     sg.check(answer, found)
 
 
