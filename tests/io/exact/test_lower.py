@@ -416,7 +416,7 @@ def test_class_scores_with_square_roots_are_rounded_only_with_proof():
             Bits(),
             "o: Linear after fc without a sign between",
         ),
-        ([LinearOp("fc", F([[1, 1]])), Sign("s")], Bits(), "ends without class scores"),
+        ([Sign("s")], Bits(), "ends without class scores"),
         (
             [LinearOp("fc", F([[1, 1]])), Sign("s", zero=0), LinearOp("o", F([[1]]))],
             Bits(),

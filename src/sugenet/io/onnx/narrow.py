@@ -1,5 +1,5 @@
-"""Quantizers of few bits in a QDQ file. QuantizeLinear, Clip and DequantizeLinear in a row, as Brevitas writes
-them (QCDQ), become the one `Quant` that they are. Then the file is read as QONNX.
+"""Quantizers of few bits in a QDQ file. QuantizeLinear, Clip and DequantizeLinear in a row, as in files of
+Brevitas (QCDQ), become the one `Quant` that they are. Then the file is read as QONNX.
 """
 
 from __future__ import annotations
