@@ -267,6 +267,11 @@ class _Builder:
             )
         if self.maybe(0.05):
             options["padding_mode"] = self.pick("reflect", "circular", "replicate")
+        if self.maybe(0.08):
+            options = {"stride": self.pick(1, 2), "padding": self.pick(0, 1), "groups": groups, "bias": True}
+            return self.filled(
+                (nn.ConvTranspose1d if flat else nn.ConvTranspose2d)(into, out, kernel, **options)
+            )
         made = (nn.Conv1d if flat else nn.Conv2d)(into, out, kernel, **options)
         return self.filled(made)
 
@@ -368,7 +373,7 @@ class _Builder:
                 options["divisor_override"] = self.pick(2, 3)
             self.add((nn.AvgPool1d if flat else nn.AvgPool2d)(kernel, **options))
         elif way == "adaptive":
-            size = self.pick(1, 1, 2)
+            size = self.pick(1, 1, 2, 3)
             kinds = (
                 (nn.AdaptiveMaxPool1d, nn.AdaptiveAvgPool1d)
                 if flat

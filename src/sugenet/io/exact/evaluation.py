@@ -85,7 +85,8 @@ def apply(op: Op, x: _Array) -> _Array:
     """Apply one operation to a batch, in float64."""
     match op:
         case LinearOp():
-            return _biased(x @ _floats(op.weights).T, op.bias)
+            flat = x.reshape(len(x), -1) if op.maps is not None else x
+            return _biased(flat @ _floats(op.weights).T, op.bias).reshape(len(x), *(op.maps or (-1,)))
         case Convolution():
             return _convolved(op, x)
         case Affine():
@@ -451,7 +452,7 @@ def shape_behind(op: Op, shape: tuple[int, ...]) -> tuple[int, ...]:
                 shape = shape_behind(inner, shape)
             return shape
         case LinearOp():
-            return (len(op.weights),)
+            return (len(op.weights),) if op.maps is None else op.maps
         case Flatten():
             return (prod(shape),)
         case Pad():

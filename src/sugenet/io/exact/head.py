@@ -227,7 +227,7 @@ class _Backwards:
         match op:
             case LinearOp():
                 refuse_if(
-                    len(shape) != 1 or op.weights.shape[1] != shape[0],
+                    (len(shape) != 1 and op.maps is None) or op.weights.shape[1] != prod(shape),
                     op.where,
                     f"{op.weights.shape[1]} weights a neuron for values of shape {shape}. "
                     "Is a flatten missing?",

@@ -60,6 +60,8 @@ class LinearOp:
     weights: Floats
     """Shape (outputs, inputs), as used in the forward pass: signs taken, scales multiplied in."""
     bias: Floats | None = None
+    maps: tuple[int, int, int] | None = None
+    """Shape of the outputs of a layer between maps, both channel by channel, that is not a convolution."""
 
 
 @dataclass(frozen=True, eq=False)

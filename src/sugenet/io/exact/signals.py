@@ -169,7 +169,7 @@ class SumSignal:
     maps: tuple[int, ...] | None = None
     """Shape before the flatten."""
     mean: bool = False
-    """Whether these are averages of levels, which a linear layer can follow."""
+    """Whether these are averages of levels, or maps of a dense layer, which a linear layer can follow."""
     spread: bool = False
     """Whether each position after the pool has its own rows for all values of its window."""
     real: bool = False
@@ -602,7 +602,9 @@ def linear_of_levels(levels: LevelSignal, op: LinearOp) -> SumSignal:
     """Return a linear layer on flat levels: a convolution of one pixel with one channel per level."""
     count = len(levels.order)
     refuse_if(
-        levels.pad is not None or len(levels.shape) != 1 or op.weights.shape[1] != count,
+        levels.pad is not None
+        or (len(levels.shape) != 1 and op.maps is None)
+        or op.weights.shape[1] != count,
         op.where,
         f"{op.weights.shape[1]} weights a neuron for values of shape {levels.shape}. Is a flatten missing?",
     )
@@ -611,7 +613,8 @@ def linear_of_levels(levels: LevelSignal, op: LinearOp) -> SumSignal:
     sums = convolution_of_levels(pixel, Convolution(op.where, kernel, op.bias), flat=True)
     rows = np.zeros(sums.weights.shape[:2], np.int64)
     rows[:, levels.order] = sums.weights[:, :, 0, 0]
-    return replace(sums, weights=rows, shape=(len(rows),), window=None, pad=None)
+    shape = (len(rows),) if op.maps is None else op.maps
+    return replace(sums, weights=rows, shape=shape, window=None, pad=None, mean=op.maps is not None)
 
 
 def _reduced(rows: Ints) -> tuple[Ints, list[int]]:

@@ -249,7 +249,7 @@ class Operation:
         return np.asarray(out, np.float64), reading
 
     def _cast(self, values: _Array, dtype: Any) -> Any:
-        return self.torch.from_numpy(np.array(values, np.float64)).to(dtype)
+        return self.torch.from_numpy(np.array(values, np.float64, order="C")).to(dtype)
 
     def _ulp(self) -> float:
         kinds = [self.result, *(tensor.dtype for tensor, _ in self.tracked)]

@@ -18,11 +18,22 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
-from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Convolution, Leaky, MaxPool, Op, Pad, numbers
+from sugenet.io.exact.ops import (
+    Affine,
+    AveragePool,
+    BatchNorm,
+    Convolution,
+    Leaky,
+    LinearOp,
+    MaxPool,
+    Op,
+    Pad,
+    numbers,
+)
 from sugenet.io.torch.piecewise import Piecewise
 from sugenet.io.torch.signals import Signal, exact, joined, natural
 
-__all__ = ["OPERATIONS", "Call"]
+__all__ = ["ON_ROWS", "OPERATIONS", "Call"]
 
 _Array = npt.NDArray[Any]
 
@@ -144,6 +155,8 @@ def _rounded_scalar(call: Call, value: Any, like: Any) -> Fraction:
     return Fraction(value)
 
 
+_MOST = 1 << 22
+"""Largest number of weights of a dense layer that the module does not have itself."""
 _COMPARISONS = ("ge", "gt", "le", "lt", "eq", "ne")
 
 
@@ -420,6 +433,13 @@ def _heaviside(call: Call, f: Piecewise) -> Piecewise:
     return f.choose(0, Piecewise.constant(0), at, Piecewise.constant(1))
 
 
+ON_ROWS = frozenset(
+    ("view", "_unsafe_view", "reshape", "mm", "addmm", "linear", "detach", "alias", "clone", "t")
+)
+"""Operations that can follow a merge of the batch with the first axis of the samples."""
+_VIEWS = ("view", "_unsafe_view", "reshape")
+
+
 def _reshaped(
     change: Callable[[Call, npt.NDArray[np.intp]], npt.NDArray[np.intp]],
 ) -> Callable[[Call], Signal]:
@@ -428,6 +448,10 @@ def _reshaped(
     def rule(call: Call) -> Signal:
         signal = call.signal()
         batch, shape = len(signal.node.values), tuple(call.out.shape)
+        if call.name in _VIEWS and (signal.rows or shape[:1] != (batch,)) and shape[0] % batch == 0:
+            rows = shape[0] // batch  # a linear layer along the last axis sees rows as samples
+            order = signal.order.reshape(rows, *shape[1:]) if rows > 1 else signal.order.reshape(shape[1:])
+            return replace(signal, order=order, rows=rows if rows > 1 else 0)
         call.refuse_if(
             shape[:1] != (batch,),
             f"It moves or joins the axis of the samples (shape {shape} for {batch} samples).",
@@ -509,10 +533,9 @@ def _two(values: Sequence[int] | int, otherwise: int = 1) -> tuple[int, int]:
 
 def _convolution(call: Call) -> Signal:
     kernel = call.array("weight")
-    call.refuse_if(
-        call.args.get("transposed") or kernel.ndim not in (3, 4),
-        "Only ordinary convolutions in one or two dimensions can be.",
-    )
+    call.refuse_if(kernel.ndim not in (3, 4), "Only convolutions in one or two dimensions can be.")
+    if call.args.get("transposed"):
+        return _transposed(call, kernel if kernel.ndim == 4 else kernel[:, :, None, :])
     weights = kernel if kernel.ndim == 4 else kernel[:, :, None, :]
     high, wide = _two(call.args["padding"], 0)
     op = Convolution(
@@ -525,6 +548,38 @@ def _convolution(call: Call) -> Signal:
         int(call.args["groups"]),
     )
     return _grown(call, _maps(call), op)
+
+
+def _transposed(call: Call, kernel: _Array) -> Signal:
+    """Read a transposed convolution as a dense layer between maps."""
+    signal, groups = _maps(call), int(call.args["groups"])
+    maps = _as_maps(call.result.shape[1:])
+    rows = _dense(call, maps, signal.node.shape, kernel.dtype)
+    stride, pads, spread = (
+        _two(call.args[name], one) for name, one in (("stride", 1), ("padding", 0), ("dilation", 1))
+    )
+    (into, out), (_, high, wide) = (len(kernel) // groups, kernel.shape[1]), maps
+    for y, x, ky, kx in np.ndindex(*signal.node.shape[1:], *kernel.shape[2:]):
+        row, column = (at * s - p + k * d for at, s, p, k, d in zip((y, x), stride, pads, (ky, kx), spread))  # noqa: B905
+        if 0 <= row < high and 0 <= column < wide:
+            for g in range(groups):
+                block = kernel[g * into : (g + 1) * into, :, ky, kx].T
+                rows[g * out : (g + 1) * out, row, column, g * into : (g + 1) * into, y, x] += block
+    bias = call.constant("bias")
+    each = None if bias is None else np.repeat(bias, high * wide)
+    return _grown(call, signal, LinearOp(call.where, rows.reshape(prod(maps), -1), each, maps))
+
+
+def _as_maps(shape: Sequence[int]) -> tuple[int, int, int]:
+    """Return a shape of maps; one dimension counts as height 1."""
+    return (shape[0], shape[1], shape[2]) if len(shape) == 3 else (shape[0], 1, shape[1])
+
+
+def _dense(call: Call, maps: tuple[int, ...], shape: tuple[int, ...], dtype: Any) -> _Array:
+    """Return zero weights of a dense layer between maps."""
+    size = prod(maps) * prod(shape)
+    call.refuse_if(size > _MOST, f"As a dense layer it has {size:,} weights, more than {_MOST:,}.")
+    return np.zeros((*maps, *shape), dtype)
 
 
 def _grown(call: Call, signal: Signal, op: Op) -> Signal:
@@ -590,10 +645,24 @@ def _average_pool(call: Call) -> Signal:
 def _adaptive(call: Call) -> Signal:
     signal = _maps(call)
     sizes, wanted = signal.node.shape[1:], _two(call.args["output_size"])
-    call.refuse_if(
-        any(size % out for size, out in zip(sizes, wanted, strict=True)),
-        f"Its windows differ in size: {wanted} from {sizes}. Use a size that divides.",
-    )
+    if any(size % out for size, out in zip(sizes, wanted, strict=True)):
+        call.refuse_if(
+            call.name == "adaptive_max_pool2d",
+            f"Its windows differ in size: {wanted} from {sizes}. Use a size that divides.",
+        )
+        channels = signal.node.shape[0]
+        rows = _dense(call, (channels, *wanted), signal.node.shape, object)
+        rows[...] = Fraction(0)
+        for y, x in np.ndindex(*wanted):
+            (top, bottom), (left, right) = (
+                (at * size // out, -(-(at + 1) * size // out))
+                for at, size, out in zip((y, x), sizes, wanted, strict=True)
+            )
+            share = Fraction(1, (bottom - top) * (right - left))
+            for c in range(channels):
+                rows[c, y, x, c, top:bottom, left:right] = share
+        maps = (channels, *wanted)
+        return _grown(call, signal, LinearOp(call.where, rows.reshape(prod(maps), -1), None, maps))
     kernel = sizes[0] // wanted[0], sizes[1] // wanted[1]
     pool = MaxPool if call.name == "adaptive_max_pool2d" else AveragePool
     return _grown(call, signal, pool(call.where, kernel, kernel))

@@ -20,7 +20,7 @@ from sugenet.errors import FileError, how_to_install
 from sugenet.io.exact.ops import OpChain
 from sugenet.io.plain.refusals import refuse_if, required
 from sugenet.io.torch.alone import Operation, mapped
-from sugenet.io.torch.operations import OPERATIONS, Call
+from sugenet.io.torch.operations import ON_ROWS, OPERATIONS, Call
 from sugenet.io.torch.piecewise import Piecewise
 from sugenet.io.torch.signals import Signal, chain_of_signal, exact, start
 
@@ -544,6 +544,10 @@ def _bound(func: Any, args: Any, kwargs: Any) -> tuple[str, dict[str, Any]]:
 def _ruled(call: Call, tracked: list[Signal]) -> Signal:
     if call.name not in OPERATIONS:
         raise call.refused()
+    call.refuse_if(
+        call.name not in ON_ROWS and any(operand.rows for operand in tracked),
+        "It works on samples whose first axis was merged with the batch: only a linear layer can.",
+    )
     try:
         signal = OPERATIONS[call.name](call)
     except FileError as error:

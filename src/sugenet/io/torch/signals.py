@@ -92,6 +92,8 @@ class Signal:
     """Whether the tail keeps the sign of every number, as tanh does."""
     reach: float = 0.0
     """The largest magnitude since the node."""
+    rows: int = 0
+    """If the program merged the first axis of each sample with the batch: the size of that axis."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -108,7 +110,7 @@ class Signal:
             return self
         where = self.written_at or where
         key = ("settled", self.function, self.order.tobytes(), self.reach)
-        return Signal(self.node.once(key, lambda: self._written(actual, where)), self.order)
+        return Signal(self.node.once(key, lambda: self._written(actual, where)), self.order, rows=self.rows)
 
     def _written(self, actual: _Array, where: str) -> SignalNode:
         """Return the node after the function's operations, with the program's own values."""
@@ -216,6 +218,8 @@ class Signal:
         self, where: str, weights: npt.NDArray[Any], bias: npt.NDArray[Any] | None, actual: _Array
     ) -> Signal:
         """Apply a linear layer whose weights have the order of the program's features."""
+        if self.rows:
+            return self._linear_of_rows(where, weights, bias, actual)
         refuse_if(
             self.order.ndim != 1,
             where,
@@ -236,6 +240,25 @@ class Signal:
         rows = np.zeros((len(weights), flat.node.shape[0]), weights.dtype)
         rows[:, indices] = weights
         return natural(flat.node.then(LinearOp(where, rows, bias), actual), actual.shape[1:])
+
+    def _linear_of_rows(
+        self, where: str, weights: npt.NDArray[Any], bias: npt.NDArray[Any] | None, actual: _Array
+    ) -> Signal:
+        """Apply a linear layer along the last axis, to each row of a sample: a dense layer between maps."""
+        rows, inputs, outputs = self.rows, prod(self.node.shape), len(weights)
+        refuse_if(
+            rows * outputs * inputs > 1 << 22,
+            where,
+            "a linear layer of so many rows is too large to write out.",
+        )
+        wide = np.zeros((rows, outputs, inputs), weights.dtype)
+        for row, indices in zip(wide, self.order, strict=True):
+            for index, column in zip(indices, weights.T, strict=True):
+                row[:, index] += column
+        each = None if bias is None else np.tile(bias, rows)
+        op = LinearOp(where, wide.reshape(-1, inputs), each, (rows, 1, outputs))
+        values = actual.reshape(len(self.node.values), rows, 1, outputs)
+        return replace(natural(self.node.then(op, values), (rows, outputs)), rows=rows)
 
 
 def joined(where: str, left: Signal, right: Signal, sign: int, actual: _Array) -> Signal:
