@@ -342,7 +342,7 @@ class _Lowering:
         match op:
             case Affine() | BatchNorm() | Clip() | Leaky():
                 return stepped(sums, op)
-            case LinearOp() if sums.mean:
+            case LinearOp() if sums.mean and op.maps is None:
                 return linear_of_means(sums, op)
             case MaxPool():
                 refuse_if(

@@ -602,6 +602,11 @@ def linear_of_levels(levels: LevelSignal, op: LinearOp) -> SumSignal:
     """Return a linear layer on flat levels: a convolution of one pixel with one channel per level."""
     count = len(levels.order)
     refuse_if(
+        op.maps is not None and levels.pad is not None,
+        op.where,
+        "reads padded maps, which only convolutions and pooling can. Leave the padding out.",
+    )
+    refuse_if(
         levels.pad is not None
         or (len(levels.shape) != 1 and op.maps is None)
         or op.weights.shape[1] != count,
