@@ -38,8 +38,8 @@ from sugenet.io.onnx.alone import compare_nodes
 from sugenet.io.onnx.dataflow import plain_graph
 from sugenet.io.onnx.graph import Graph, read_graph
 from sugenet.io.onnx.interpreters import interpreters_of_graph
-from sugenet.io.onnx.own import own_network, prove_own
 from sugenet.io.onnx.narrow import narrowed
+from sugenet.io.onnx.own import own_network, prove_own
 from sugenet.io.onnx.quantized.network import level_import
 from sugenet.io.onnx.quantized.proof import prove_levels
 from sugenet.io.onnx.quantized.reader import is_quantized, read_program

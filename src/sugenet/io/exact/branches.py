@@ -123,22 +123,68 @@ class Form:
 
 
 @dataclass(frozen=True, eq=False)
-class RealValue:
-    """A real value: a layer over a form, the steps after it, and a form that was added to the result."""
+class RealTerm:
+    """A layer over a form, and the steps after it."""
 
     layer: Convolution
     reads: Form
-    shape: tuple[int, ...]
     steps: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class RealValue:
+    """A real value: a sum of terms and of a form that was added to them, and the steps after the addition.
+
+    If there are several terms, their steps are rational.
+    """
+
+    terms: tuple[RealTerm, ...]
+    shape: tuple[int, ...]
     added: Form | None = None
     later: tuple[Step, ...] = ()
-    """Steps after the addition."""
+
+    @property
+    def where(self) -> str:
+        """The layers that it comes from."""
+        return " and ".join(term.layer.where for term in self.terms)
+
+    @property
+    def lanes(self) -> tuple[Lane, ...]:
+        """The lanes that it reads."""
+        forms = [*(term.reads for term in self.terms), *([self.added] if self.added else [])]
+        return tuple(dict.fromkeys(lane for form in forms for lane in form.lanes))
 
     def then(self, step: Step) -> RealValue:
         """Return the value after one more step."""
-        if self.added is None:
-            return replace(self, steps=(*self.steps, step))
+        if self.added is None and len(self.terms) == 1:
+            return replace(self, terms=(replace(self.terms[0], steps=(*self.terms[0].steps, step)),))
         return replace(self, later=(*self.later, step))
+
+    def settled(self) -> RealValue:
+        """Return the value with its last steps multiplied into the terms; they must be rational."""
+        if not self.later:
+            return self
+        scales, shifts = _lines(self.later, self.shape[0], self.where)
+        zero, first = constants(0, len(scales)), self.terms[0]
+        moved = Affine(self.where, scales, zero)
+        terms = [replace(term, steps=(*term.steps, moved)) for term in self.terms[1:]]
+        first = replace(first, steps=(*first.steps, Affine(self.where, scales, shifts)))
+        added = None if self.added is None else self.added.moved(moved)
+        return RealValue((first, *terms), self.shape, added)
+
+
+def _lines(steps: Sequence[Step], count: int, where: str) -> tuple[Row, Row]:
+    """Return steps as one scale and one shift per channel."""
+    lines = [line.line() for line in pipelines(steps, count)]
+    known = [line for line in lines if line is not None]
+    refuse_if(
+        len(known) < len(lines),
+        where,
+        "a shortcut adds values after steps that are clipped or have a square root (a batch norm), so "
+        f"they are not an integer combination. {NEEDED}",
+    )
+    scales, shifts = (np.array([line[k] for line in known], dtype=object) for k in (0, 1))
+    return scales, shifts
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,18 +254,13 @@ def summed(where: str, forms: Sequence[Form]) -> Form:
 
 def neurons_of(value: RealValue, sign: Sign, zero: int) -> LaneNeurons:
     """Return the sign of a real value, as integer weights over lanes with one threshold each."""
-    form, layer = value.reads, value.layer
-    refuse_if(
-        form.shift.any() and any(layer.pads),
-        layer.where,
-        "padding with zeros beside values that are shifted. Shift them after it.",
-    )
-    kernel = ungrouped(exact_weights(layer.weights, layer.where), layer.groups)
-    lines, later = (pipelines(steps, value.shape[0]) for steps in (value.steps, value.later))
-    lanes = [
-        *form.lanes,
-        *(lane for lane in (value.added.lanes if value.added else ()) if lane not in form.lanes),
-    ]
+    if len(value.terms) > 1:
+        return _neurons_of_sum(value, sign, zero)
+    (term,) = value.terms
+    form, layer = term.reads, term.layer
+    kernel = _kernel(term)
+    lines, later = (pipelines(steps, value.shape[0]) for steps in (term.steps, value.later))
+    lanes = value.lanes
     window = Window(_maps(form.shape), kernel.shape[2:], layer.stride, layer.dilation, layer.pads)
     middle = [p // d for p, d in zip(layer.pads[:2], layer.dilation, strict=True)]
     refuse_if(
@@ -228,11 +269,8 @@ def neurons_of(value: RealValue, sign: Sign, zero: int) -> LaneNeurons:
         layer.where,
         "a shortcut around a layer that changes the size of its maps.",
     )
-    starts = dict(zip(lanes, np.cumsum([0, *(lane.shape[0] for lane in lanes)]).tolist(), strict=False))
-    unit = _common([v for lane in form.lanes for v in (*lane.low.tolist(), *lane.high.tolist())])
-    max_size = int(
-        max(abs(v / unit) for lane in form.lanes for v in (*lane.low.tolist(), *lane.high.tolist()))
-    )
+    starts = _starts(lanes)
+    unit, max_size = _sizes(form.lanes)
     neurons = []
     for c, bias in enumerate(bias_of(layer)):
         full = np.full((sum(lane.shape[0] for lane in lanes), *kernel.shape[2:]), Fraction(0), dtype=object)
@@ -257,7 +295,75 @@ def neurons_of(value: RealValue, sign: Sign, zero: int) -> LaneNeurons:
                 else _joined(channel, bits, value.added.shift[c], sign, zero, layer.where)
             )
         neurons.append(neuron)
-    return LaneNeurons(layer.where, sign, value.shape, tuple(lanes), neurons, window)
+    return LaneNeurons(layer.where, sign, value.shape, lanes, neurons, window)
+
+
+def _neurons_of_sum(value: RealValue, sign: Sign, zero: int) -> LaneNeurons:
+    """Return the sign of a sum of several real values: an integer combination of their sums."""
+    weights, constant, window = summed_terms(value)
+    unit, max_size = _sizes(value.lanes)
+    neurons = []
+    for row, shift, line in zip(
+        weights, constant.tolist(), pipelines(value.later, value.shape[0]), strict=True
+    ):
+        worth = _common(row.reshape(-1).tolist())
+        refuse_if(
+            max((abs(weight) for weight in row.reshape(-1).tolist()), default=0) > _LARGEST * worth,
+            value.where,
+            f"a shortcut adds values whose scales have no common unit of 16 bits. {NEEDED}",
+        )
+        channel = _Channel(row / worth, worth * unit, shift, unit, Pipeline(()), line, max_size)
+        neurons.append(channel.solved(sign, zero))
+    return LaneNeurons(value.where, sign, value.shape, value.lanes, neurons, window)
+
+
+def summed_terms(value: RealValue) -> tuple[npt.NDArray[Any], Row, Window]:
+    """Return a real value, before its last steps, as weights over its lanes, constants and a window."""
+    lanes, pieces, constant = value.lanes, [], constants(0, value.shape[0])
+    for term in value.terms:
+        scales, shifts = _lines(term.steps, value.shape[0], term.layer.where)
+        kernel, form, layer = _kernel(term), term.reads, term.layer
+        shifted = kernel.reshape(*kernel.shape[:2], -1).sum(axis=2) @ form.shift + np.array(
+            bias_of(layer), object
+        )
+        constant = constant + scales * shifted + shifts
+        window = Window(_maps(form.shape), kernel.shape[2:], layer.stride, layer.dilation, layer.pads)
+        wide = [kernel * factor[:, None, None] * scales[:, None, None, None] for _, factor in form.terms]
+        pieces.append((form.lanes, np.concatenate(wide, axis=1), window))
+    if value.added is not None:
+        constant = constant + value.added.shift
+        for lane, factor in value.added.terms:
+            diagonal = np.full((len(factor), len(factor)), Fraction(0), dtype=object)
+            np.fill_diagonal(diagonal, factor)
+            pieces.append(((lane,), diagonal[:, :, None, None], Window(_maps(lane.shape), 1)))
+    combined = kernel_over(lanes, pieces)
+    if combined is None:
+        raise FileError(f"{value.where}: a shortcut between values whose windows move differently.")
+    weights, window = combined
+    count = value.shape[0]
+    return sum(weights[k : k + count] for k in range(0, len(weights), count)), constant, window  # type: ignore[return-value]
+
+
+def _kernel(term: RealTerm) -> npt.NDArray[Any]:
+    """Return the exact weights of a term over all channels of its form."""
+    form, layer = term.reads, term.layer
+    refuse_if(
+        form.shift.any() and any(layer.pads),
+        layer.where,
+        "padding with zeros beside values that are shifted. Shift them after it.",
+    )
+    return np.asarray(ungrouped(exact_weights(layer.weights, layer.where), layer.groups))
+
+
+def _starts(lanes: Sequence[Lane]) -> dict[Lane, int]:
+    return dict(zip(lanes, np.cumsum([0, *(lane.shape[0] for lane in lanes)]).tolist(), strict=False))
+
+
+def _sizes(lanes: Sequence[Lane]) -> tuple[Fraction, int]:
+    """Return the unit of the values of lanes, and the largest of them in units."""
+    values = [value for lane in lanes for value in (*lane.low.tolist(), *lane.high.tolist())]
+    unit = _common(values)
+    return unit, int(max(abs(value / unit) for value in values))
 
 
 @dataclass(frozen=True)
@@ -508,8 +614,6 @@ class _Straightening:
         while waiting:
             op = waiting.pop(0)
             if isinstance(op, Branches):
-                if isinstance(value, RealValue):
-                    raise FileError(f"{op.where}: a shortcut that begins at a real value. {NEEDED}")
                 value = self._meet(self._fork(op) if value is None else value, op, frozenset())
             elif value is None:
                 self._plain(op)
@@ -536,17 +640,16 @@ class _Straightening:
         if isinstance(op, Sign | Quantize):
             self.parts.append((SignLocation(self.numbers[id(op)], op.where, None),))
 
-    def _fork(self, op: Branches) -> Form:
-        """Return the values that branches start from, which must be two-valued."""
+    def _fork(self, op: Branches) -> _Value:
+        """Return the values that branches start from: two-valued, or a layer over two-valued ones."""
         last = max((k for k, made in enumerate(self.ops) if isinstance(made, Sign | Quantize)), default=None)
         behind = self.ops[last + 1 :] if last is not None else []
-        wrong: Op | None = next(
-            (made for made in behind if not isinstance(made, Affine | Flatten | MaxPool)), None
+        real = next(
+            (k for k, made in enumerate(behind) if not isinstance(made, Affine | Flatten | MaxPool)),
+            len(behind),
         )
-        if last is None and self.ops:
-            wrong = self.ops[-1]
-        if last is None or wrong is not None:
-            what = f"what {wrong.where} gives" if wrong is not None else "the raw inputs"
+        if last is None:
+            what = f"what {self.ops[-1].where} gives" if self.ops else "the raw inputs"
             raise FileError(f"{op.where}: a shortcut that begins at {what}, which is not -1 and +1. {NEEDED}")
         sign, shape = self.ops[last], self.ends[last]
         if not isinstance(sign, Sign):
@@ -555,16 +658,21 @@ class _Straightening:
                 "values are read from integer ONNX files (QDQ, QOperator); here -1 and +1 can be added."
             )
         low, high = (constants(value, shape[0]) for value in (sign.low, sign.high))
-        for made, after in zip(behind, self.ends[last + 1 :], strict=True):
+        behind, after_real = behind[:real], behind[real:]
+        for made, after in zip(behind, self.ends[last + 1 :], strict=False):
             if isinstance(made, Affine):
                 low, high = (Form(shape, (), row).moved(made).shift for row in (low, high))
             elif isinstance(made, Flatten):
                 order = flat_order(np.arange(prod(shape)), shape, made.order)
                 low, high = (np.repeat(row, prod(shape[1:]))[order] for row in (low, high))
             shape = after
-        lane = Lane(self.shape, low, high)
+        lane = Lane(shape, low, high)
         self.lanes = (lane,)
-        return Form.of(lane)
+        del self.ops[last + 1 + real :], self.ends[last + 1 + real :]
+        self.shape = shape
+        branch = _Branch(Form.of(lane), list(after_real))
+        self._advance(branch, frozenset())
+        return branch.value
 
     def _moved(self, value: _Value, op: Op) -> _Value | None:
         """Return a value after an operation that needs no layer; None if the operation needs one."""
@@ -636,20 +744,37 @@ class _Straightening:
             Form((prod(form.shape),), terms, np.repeat(form.shift, per)), replace(layer, weights=weights)
         )
 
-    def _behind_real(self, value: RealValue, op: Op) -> _Value:
-        """Add the sign of a real value that a shortcut was added to."""
+    def _behind_real(self, value: RealValue, op: Op) -> _Value | None:
+        """Add the sign of a real value that a shortcut was added to, or the scores after it."""
         if isinstance(op, Sign):
             branch = _Branch(value, [op])
             self._layer([branch], frozenset())
             return branch.value
+        if isinstance(op, LinearOp) and len(value.shape) == 1:
+            value = value.settled()
+            wide, constant, _ = summed_terms(value)
+            weights, bias = exact_weights(op.weights, op.where), np.array(bias_of(op), dtype=object)
+            lane_of = {
+                lane: wide[:, start : start + lane.shape[0], 0, 0]
+                for lane, start in _starts(value.lanes).items()
+            }
+            blocks = [
+                weights @ lane_of[lane]
+                if lane in lane_of
+                else np.full((len(weights), lane.shape[0]), Fraction(0), object)
+                for lane in self.lanes
+            ]
+            self._plain(LinearOp(op.where, np.concatenate(blocks, axis=1), bias + weights @ constant))
+            self.lanes = ()
+            return None
         raise FileError(
-            f"{op.where}: {op_word(op)} of a real value that a shortcut was added to ({value.layer.where}). "
+            f"{op.where}: {op_word(op)} of a real value that a shortcut was added to ({value.where}). "
             f"{NEEDED}"
         )
 
     # -- branches --------------------------------------------------------------------------------------------
 
-    def _meet(self, fork: Form, op: Branches, outer: frozenset[Lane]) -> _Value:
+    def _meet(self, fork: _Value, op: Branches, outer: frozenset[Lane]) -> _Value:
         """Return the sum of branches; `outer` are the lanes that are needed after it."""
         branches = [_Branch(fork, list(ops)) for ops in op.branches]
         while True:
@@ -668,13 +793,13 @@ class _Straightening:
         """Advance a branch to its next sign, or to its end."""
         while branch.ops and not (isinstance(branch.value, RealValue) and isinstance(branch.ops[0], Sign)):
             op, value = branch.ops.pop(0), branch.value
-            if isinstance(op, Branches) and isinstance(value, Form):
+            if isinstance(op, Branches):
                 branch.value = self._meet(value, op, needed)
             elif (moved := self._moved(value, op)) is not None:
                 branch.value = moved
             elif isinstance(value, RealValue):
                 raise FileError(
-                    f"{op.where}: {op_word(op)} after {value.layer.where} without a sign between, in a "
+                    f"{op.where}: {op_word(op)} after {value.where} without a sign between, in a "
                     f"branch. {NEEDED}"
                 )
             else:
@@ -703,7 +828,7 @@ class _Straightening:
                 )
         outs = (len(layer.weights),)
         shape = outs if len(form.shape) == 1 else shape_behind(layer, form.shape)
-        return RealValue(layer, form, shape)
+        return RealValue((RealTerm(layer, form),), shape)
 
     def _layer(self, ready: Sequence[_Branch], needed: frozenset[Lane], *, tried: bool = False) -> bool:
         """Add one layer for the next sign of some branches, which also carries `needed`.
@@ -771,9 +896,7 @@ def _needed_lanes(branches: Iterable[_Branch]) -> frozenset[Lane]:
     """Return the lanes that branches still need."""
     needed: set[Lane] = set()
     for branch in branches:
-        value = branch.value
-        forms = [value] if isinstance(value, Form) else [value.reads, value.added]
-        needed |= {lane for form in forms if form is not None for lane in form.lanes}
+        needed.update(branch.value.lanes)
     return frozenset(needed)
 
 
@@ -785,12 +908,17 @@ def _total(where: str, values: Sequence[_Value]) -> _Value:
     real = reals[0]
     assert isinstance(real, RealValue)
     if len(reals) > 1 or real.later:
-        names = " and ".join(v.layer.where for v in reals if isinstance(v, RealValue))
-        raise FileError(f"{where}: it adds real values ({names}) that no sign follows. {NEEDED}")
+        settled = [value.settled() for value in reals if isinstance(value, RealValue)]
+        for term in (term for value in settled for term in value.terms):
+            _lines(term.steps, real.shape[0], term.layer.where)
+        forms += [value.added for value in settled if value.added is not None]
+        real = RealValue(tuple(term for value in settled for term in value.terms), real.shape)
     more = [form for form in (*forms, real.added) if isinstance(form, Form)]
-    added = summed(where, more)
-    refuse_if(added.shape != real.shape, where, f"it adds values of shapes {real.shape} and {added.shape}.")
-    return replace(real, added=added)
+    shapes = {value.shape for value in values}
+    refuse_if(
+        len(shapes) > 1, where, f"it adds values of shapes {' and '.join(str(shape) for shape in shapes)}."
+    )
+    return replace(real, added=summed(where, more) if more else None)
 
 
 def _identity(shape: tuple[int, ...], where: str) -> LinearOp | Convolution:
