@@ -202,6 +202,30 @@ def test_streams_of_real_values_are_refused_by_name(tmp_path):
         sg.from_torch(module, torch.zeros(1, 8), inputs=sg.Bits())
 
 
+def test_streams_of_integer_combinations_are_read(tmp_path):
+    """Bi-Real's stream without batch norms: no sign before the additions, a batch norm only at its end."""
+
+    class Stream(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b, self.c = kernel(1, 4), kernel(4, 4), kernel(4, 4)
+            self.norm, self.cut, self.out = nn.BatchNorm2d(4), Cut(), nn.Linear(64, 3)
+
+        def forward(self, x):
+            x = self.a(self.cut(x))
+            x = x + 0.5 * self.b(self.cut(x))
+            x = x + self.c(self.cut(x - 1))
+            return self.out(self.cut(self.norm(x)).flatten(1))
+
+    module, X = trained(Stream()), samples((1, 4, 4), 100)
+    network = sg.from_torch(module, torch.zeros(1, 1, 4, 4), inputs=sg.Bits())
+    assert np.abs(network.logits(X.reshape(100, -1)) - scores(module, X)).max() < 1e-11
+    path = exported(module, (1, 4, 4), tmp_path / "net.onnx")
+    again = sg.read_onnx(path, inputs=sg.Bits())
+    assert (again.logits(X.reshape(100, -1)) == network.logits(X.reshape(100, -1))).all()
+    assert sum(report.carried for report in network.report.layers) > 0
+
+
 def test_products_of_two_layers_are_refused():
     class Gate(Dense):
         def forward(self, x):

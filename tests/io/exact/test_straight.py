@@ -270,6 +270,20 @@ MAPS = {
 }
 
 
+def scaled(channels):
+    return Affine(
+        "scaled", M.rng.choice([0.5, -1.0, 2.0], channels), M.rng.choice([0.25, -1.5, 0.0], channels)
+    )
+
+
+STREAM = (
+    *START,
+    M.conv(4, 4, where="stem"),
+    Branches("a", ((Sign("s1"), M.conv(4, 4), scaled(4)), ())),
+    Branches("b", ((Sign("s2"), M.conv(4, 4, size=1, pad=0)), (scaled(4),))),
+)
+MAPS["a real stream"] = (*STREAM, M.norm(4))
+MAPS["a real stream of scaled parts"] = (*STREAM, scaled(4), Branches("c", ((), (Sign("s3"), M.conv(4, 4)))))
 ENDS = ("signs", "float", "gap")
 FIRST = [
     (name, "signs" if "real" in name or "pooled b" in name else ENDS[k % 3]) for k, name in enumerate(MAPS)
@@ -328,6 +342,22 @@ def test_random_graphs_of_dense_layers(seed, blocks, data):
     if data.draw(st.booleans()):
         ops += [maker.norm(width), Sign("end")]
     compared((*ops, LinearOp("out", maker.floats(3, width), maker.floats(3))), (6,))
+
+
+def test_random_streams_of_real_values():
+    """Shortcuts of dense layers without signs: integer combinations of all layers so far, also as scores."""
+    for seed in range(6):
+        maker, width = Maker(seed), 4
+        ops = [maker.linear(width, 6), Sign("s0"), maker.linear(width, width, "stem")]
+        for k in range(2):
+            block = (Sign(f"s{k + 1}"), maker.linear(width, width, f"fc{k}"))
+            scale = Affine(
+                "scale", maker.rng.choice([0.5, 1.0, -2.0], width), maker.rng.choice([0.25, 1.5], width)
+            )
+            ops.append(Branches(f"add {k}", ((*block, scale), ()) if seed % 2 else ((scale,), block)))
+        if seed % 3:
+            ops += [maker.norm(width), Clip("clip", -1.0, 1.0), Sign("end")]
+        compared((*ops, LinearOp("out", maker.floats(3, width), maker.floats(3))), (6,), zero=1)
 
 
 def test_ties_are_ties_of_the_file():
@@ -392,7 +422,7 @@ REFUSED = [
     ((*START[:2], Branches("add", ((Sign("s"), M.conv(4, 4)), ()))), "begins at what bn gives"),
     (
         (*START, Branches("add", ((M.conv(4, 4), M.norm(4)), (M.conv(4, 4), M.norm(4)))), Sign("s")),
-        "it adds real values \\(conv and conv\\) that no sign follows.*put a sign before the",
+        "conv: a shortcut adds values after steps that .* not an integer combination.*put a sign before the",
     ),
     (
         (
@@ -400,7 +430,7 @@ REFUSED = [
             Branches("a", ((M.conv(4, 4), M.norm(4)), ())),
             Branches("b", ((Sign("s"), M.conv(4, 4)), ())),
         ),
-        "b: a shortcut that begins at a real value",
+        "not an integer combination",
     ),
     (
         (

@@ -262,7 +262,7 @@ def neurons_of(value: RealValue, sign: Sign, zero: int) -> LaneNeurons:
     lines, later = (pipelines(steps, value.shape[0]) for steps in (term.steps, value.later))
     lanes = value.lanes
     window = Window(_maps(form.shape), kernel.shape[2:], layer.stride, layer.dilation, layer.pads)
-    middle = [p // d for p, d in zip(layer.pads[:2], layer.dilation, strict=True)]
+    row, column = (p // d for p, d in zip(layer.pads[:2], layer.dilation, strict=True))
     refuse_if(
         value.added is not None
         and (window.positions != _maps(value.added.shape)[1:] or layer.stride != (1, 1)),
@@ -285,7 +285,7 @@ def neurons_of(value: RealValue, sign: Sign, zero: int) -> LaneNeurons:
             neuron = channel.solved(sign, zero)
         else:
             bits = [
-                _Bit((starts[lane] + c, *middle), scale[c], lane.low[c], lane.high[c])
+                _Bit((starts[lane] + c, row, column), scale[c], lane.low[c], lane.high[c])
                 for lane, scale in value.added.terms
             ]
             one = _added(channel, bits, value.added.shift[c])
@@ -341,7 +341,8 @@ def summed_terms(value: RealValue) -> tuple[npt.NDArray[Any], Row, Window]:
         raise FileError(f"{value.where}: a shortcut between values whose windows move differently.")
     weights, window = combined
     count = value.shape[0]
-    return sum(weights[k : k + count] for k in range(0, len(weights), count)), constant, window  # type: ignore[return-value]
+    total = weights.reshape(-1, count, *weights.shape[1:]).sum(axis=0)
+    return np.asarray(total), constant, window
 
 
 def _kernel(term: RealTerm) -> npt.NDArray[Any]:
