@@ -461,6 +461,8 @@ def _words(layer: _PlannedLayer) -> list[str]:
             "moving_mean",
             "moving_variance",
         ]
+    if layer.kind == "PReLU":
+        return ["alpha"]
     return ["kernel", "bias"] if layer.config.get("use_bias", True) else ["kernel"]
 
 

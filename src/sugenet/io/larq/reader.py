@@ -525,9 +525,10 @@ def _leaky(walk: _Walk, layer: KerasLayer) -> _Walk:
         key = "alpha" if "alpha" in layer.config else "negative_slope"
         return walk.then(Leaky(layer.where, np.array([_slope(layer, key, 0.3)])))
     layer.config.pass_over("alpha_initializer", "alpha_regularizer", "alpha_constraint", "shared_axes")
-    slopes = np.asarray(layer.arrays["alpha"])
+    there = layer.arrays.get("alpha")
+    slopes = _parameter(layer, "alpha", walk.shape[:1] if there is None else there.shape)
     refuse_if(
-        slopes.shape[-1:] != walk.shape[:1] or slopes.size != slopes.shape[-1],
+        not slopes.ndim or slopes.shape[-1:] != walk.shape[:1] or slopes.size != slopes.shape[-1],
         layer.where,
         f"slopes of shape {slopes.shape} for values of shape {walk.shape}. "
         "Only one per channel can be: shared_axes=[1, 2].",
