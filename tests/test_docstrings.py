@@ -30,8 +30,10 @@ RAISES_NOTHING = {
     "reason.Rules",
 }
 GIVEN = {
+    "Compared",
     "Counterfactuals",
     "Results",
+    "nn.Accumulator",
     "nn.Condition",
     "nn.LayerSummary",
     "nn.LayerTrace",
@@ -43,6 +45,7 @@ GIVEN = {
     "nn.Turn",
     "reason.AnswerCheck",
     "reason.Chain",
+    "reason.FirstDifference",
     "reason.RuleFigures",
     "sweeps.AccuracyCurve",
     "sweeps.CheckedResults",

@@ -73,6 +73,7 @@ ORDERS = {
         "shown",
         "envelope",
         "verdicts",
+        "comparison",
         "counterfactuals",
         "reasons",
         "counts",

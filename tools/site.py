@@ -28,7 +28,8 @@ OUTSIDE = {
 GROUPS = {
     "verbs": (
         "Verbs",
-        "verify whatif why count check check_rule rulebook trace_reasons sweep read_results explore summary",
+        "verify whatif why count compare check check_rule rulebook trace_reasons sweep read_results explore "
+        "summary",
     ),
     "questions": (
         "Questions, regions and costs",
@@ -38,7 +39,7 @@ GROUPS = {
     "answers": (
         "Answers",
         "Proved Refuted Undecided Counterfactual NoCounterfactual OpenCounterfactual Counterfactuals "
-        "Reasons Reason Counted CountOpen CountSampled Predicted CheckedRule Rulebook Results",
+        "Reasons Reason Counted CountOpen CountSampled Predicted Compared CheckedRule Rulebook Results",
     ),
     "networks": (
         "Networks and estimators",

@@ -77,7 +77,12 @@ def _show_summary(options: Namespace, screen: Screen) -> int:
             f"fingerprint: {network.fingerprint}",
         ]
     )
-    data = {
+    if options.widths:
+        from sugenet.nn import accumulators
+
+        widths = accumulators(network)
+        text += "\n" + "\n".join(map(str, widths))
+    data: dict[str, Any] = {
         "network": table.title,
         "layers": [asdict(row) for row in table.layers],
         "features": [{"name": name, "kind": kind} for name, kind in table.features],
@@ -85,6 +90,8 @@ def _show_summary(options: Namespace, screen: Screen) -> int:
     }
     if network.domain:
         data["domain"] = network.domain.data()
+    if options.widths:
+        data["accumulators"] = [asdict(width) | {"bits": width.bits} for width in widths]
     return screen.say(text, data | {"fingerprint": network.fingerprint})
 
 
@@ -214,8 +221,12 @@ COMMANDS: Commands = {
     "summary": Command(
         _show_summary,
         "show layers, parameters, memory and constant neurons",
-        ["sugenet summary digits"],
-        shared("model", "json"),
+        ["sugenet summary digits", "sugenet summary digits --widths"],
+        [
+            *shared("model"),
+            option("--widths", action="store_true", help="show how many bits the sums of each layer need"),
+            *shared("json"),
+        ],
     ),
     "predict": Command(
         _show_predictions,

@@ -1,4 +1,4 @@
-"""Commands that ask: why, whatif, verify, count."""
+"""Commands that ask: why, whatif, verify, compare, count."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from sugenet.cli.asking import (
     on_regions,
     target_of,
 )
-from sugenet.cli.options import SAMPLE, WORK, network_of, one_sample, refuse_idle, shared
+from sugenet.cli.options import SAMPLE, WORK, is_shipped, network_of, one_sample, refuse_idle, shared
 from sugenet.cli.output import Screen
 from sugenet.cli.parser import Command, Commands, Group, UsageError, option
 from sugenet.errors import SugenetError, refuse
@@ -208,6 +208,35 @@ def _ask_verify(options: Namespace, screen: Screen) -> int:
     return {"proved": 0, "refuted": 1, "undecided": 3}[answer.outcome]
 
 
+# -- compare -------------------------------------------------------------------------------------------------
+
+
+def _compare(options: Namespace, screen: Screen) -> int:
+    from sugenet.reason import compare
+
+    left, right = (
+        _read(options.model).within(options.within).within(options.law or None),
+        _read(options.other),
+    )
+    where = limits_in(options.where, left)
+    settings = {"where": where, "engine": options.engine, **how(options, screen)}
+    answer = announced(screen, lambda: compare(left, right, **settings))
+    keep_certificate(options, screen, answer.certificate, f"{answer.verdict.engine} gives no proof")
+    text, _ = keep_witness(options, screen, answer.verdict)
+    after = answer.said().removeprefix(answer.verdict.said())
+    screen.say(text + after, answer.data(), beside=options.output == "-")
+    return {"equal": 0, "different": 1, "undecided": 3}[answer.outcome]
+
+
+def _read(name: str) -> Network:
+    """Return a model from a native file, or from the file of another program that says enough itself."""
+    if is_shipped(name) or name.endswith(".sugenet"):
+        return network_of(name)
+    from sugenet.io import import_file
+
+    return import_file(name)
+
+
 # -- count ---------------------------------------------------------------------------------------------------
 
 
@@ -290,6 +319,23 @@ COMMANDS: Commands = {
                 metavar="FILE",
                 help="write the question as .opb, .wbo, .cnf, .smt2 or .mps",
             ),
+            *WORK_OPTIONS,
+        ],
+    ),
+    "compare": Command(
+        _compare,
+        "prove two models equal, or find where they differ",
+        ["sugenet compare digits digits", "sugenet compare trained.sugenet device.onnx --time-limit 60"],
+        [
+            *shared(
+                "model",
+                "other",
+                model={"help": "first model: .sugenet, shipped, or a file that convert reads"},
+                other={"nargs": None, "help": "second model"},
+            ),
+            field("where", help="only inputs within 'income < 30000 and city = Paris'"),
+            field("engine"),
+            WITNESS,
             *WORK_OPTIONS,
         ],
     ),

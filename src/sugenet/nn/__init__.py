@@ -39,10 +39,12 @@ from sugenet.nn.reals import RealLayer
 from sugenet.nn.simplifying import simplify
 from sugenet.nn.source import Source
 from sugenet.nn.trace import LayerTrace, Trace
+from sugenet.nn.widths import Accumulator, accumulators
 
 __all__ = [
     "GAPS",
     "NEVER",
+    "Accumulator",
     "Coding",
     "Columns",
     "Condition",
@@ -77,6 +79,7 @@ __all__ = [
     "Trace",
     "Turn",
     "Window",
+    "accumulators",
     "active_set",
     "bit",
     "decode",

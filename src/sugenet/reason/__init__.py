@@ -10,6 +10,7 @@ back. `check` verifies it, independently of all this code.
 
 from sugenet.problem.regions import L0, L1, L2, AnyInput, Box, Free, Hamming, Linf, Prices, Region
 from sugenet.reason.asking import Predicted, answer_of, ask, is_settled, settings_of
+from sugenet.reason.comparison import Compared, FirstDifference, compare
 from sugenet.reason.counterfactuals import (
     Counterfactual,
     Counterfactuals,
@@ -63,6 +64,7 @@ __all__ = [
     "Box",
     "Chain",
     "CheckedRule",
+    "Compared",
     "Count",
     "CountOpen",
     "CountSampled",
@@ -70,6 +72,7 @@ __all__ = [
     "Counterfactual",
     "Counterfactuals",
     "Fair",
+    "FirstDifference",
     "Free",
     "Hamming",
     "Linf",
@@ -100,6 +103,7 @@ __all__ = [
     "check",
     "check_answer",
     "check_rule",
+    "compare",
     "count",
     "coverage",
     "each",
