@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import sugenet as sg
 from sugenet.errors import FileError
 from sugenet.io import write_c
+from sugenet.io.proof.directed import directed
 from sugenet.nn import (
     ConvLayer,
     DenseLayer,
@@ -32,6 +33,7 @@ from sugenet.nn import (
     integer,
     threshold,
 )
+from tests.fuzzing.every_network import every_network
 from tests.io.c99.programs import compiled, evaluated
 from tests.nn.level_nets import KINDS, level_network
 from tests.nn.nets import networks, raw, samples
@@ -180,7 +182,7 @@ def test_the_shipped_models(tmp_path, name):
     write_c(network, tmp_path / f"{name}.c")
     program = compiled(tmp_path, tmp_path / f"{name}.c", "-O2", f"-D{name}_SELF_TEST")
     done = subprocess.run([program], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (0, "0 of 16 samples differ\n")
+    assert (done.returncode, done.stdout) == (0, "0 of 64 samples differ\n")
 
 
 def test_the_self_test_sees_a_wrong_bit(tmp_path):
@@ -206,6 +208,34 @@ def test_names(tmp_path, stem, prefix):
     write_c(network, path)
     assert f"int {prefix}_predict(" in path.read_text(encoding="ascii")
     compiled(tmp_path, path, f"-D{prefix}_SELF_TEST")
+
+
+def test_every_network_that_is_accepted(tmp_path):
+    """Compiled without a warning; equal on all inputs if they are few, else at and next to thresholds."""
+    cases, every = [], 0
+    for seed in range(60):
+        network = every_network(seed)
+        if not network.passes_reals:
+            samples = directed(network, 300, every=5000)
+            every += samples.every
+            cases.append((network, samples.raw))
+    assert len(cases) == 54
+    assert every >= 20
+    same(tmp_path, cases)
+
+
+def test_the_self_tests_of_small_networks_are_exhaustive(tmp_path):
+    network = Network(
+        Encoder([integer(-1, 8), threshold(0.5), OneHot(("a", "b"))]), [], Head([[1] * 12, [-1] * 12])
+    )
+    write_c(network, tmp_path / "net.c")
+    done = subprocess.run(
+        [compiled(tmp_path, tmp_path / "net.c", "-Dnet_SELF_TEST")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "0 of 40 samples differ\n"
 
 
 @pytest.mark.parametrize("weight", [1, 2])

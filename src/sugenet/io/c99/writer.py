@@ -1,15 +1,15 @@
 """Write a network as one C99 file: no allocation, no library, identical classes and match counts.
 
-The file has a self-test: samples with their match counts by the definition.
+The file has a self-test: samples with their match counts by the definition. If the features have few
+combinations of states, these are all of them. Otherwise the samples are directed to thresholds of neurons.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from math import gcd, inf, isfinite
+from math import gcd
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -19,12 +19,13 @@ from sugenet.io.c99.inputs import raw_type, write_reader
 from sugenet.io.c99.layers import sum_type, write_head, write_layer
 from sugenet.io.c99.text import Signal, Text, literal, wanted
 from sugenet.io.plain.refusals import refuse_if
-from sugenet.nn import Encoder, Head, Layer, Network, OneHot, Steps, network_of
+from sugenet.io.proof.directed import directed
+from sugenet.nn import Encoder, Head, Layer, Network, OneHot, network_of
 
 __all__ = ["c_text", "write_c"]
 
 _MAX_RANKS = 1 << 20
-_VECTORS, _VECTOR_VALUES = 16, 1 << 14
+_VECTORS, _EVERY, _VECTOR_VALUES = 64, 1024, 1 << 14
 _KEYWORDS = re.compile(
     "auto|break|case|char|const|continue|default|do|double|else|enum|extern|float|for|goto|if|inline|int|long|"
     "main|register|restrict|return|short|signed|sizeof|static|struct|switch|typedef|union|unsigned|void|"
@@ -39,8 +40,9 @@ def write_c(network: Network, path: str | os.PathLike[str]) -> None:
     index of the class, and ``int net_match_counts(const uint8_t x[], int32_t counts[])``. Both give -1 if a
     value is not valid for its feature. Raw values are ``double``, or the smallest integer type that holds all
     of them; a category is given by its index. Compiled with ``-Dnet_SELF_TEST``, the file is a program that
-    compares itself with `Network` on samples in it. With ``net_DECLARATIONS_ONLY`` defined it can be included
-    as its own header.
+    compares itself with `Network` on samples in it: all combinations of states if there are at most 1024,
+    else 64 samples at and next to thresholds. With ``net_DECLARATIONS_ONLY`` defined it can be included as
+    its own header.
 
     Parameters
     ----------
@@ -247,12 +249,13 @@ int @_predict(const {ctype} x[{features or 1}])
 def _self_test(text: Text, network: Network, ctype: str) -> None:
     """Write a program that compares the match counts of some samples with those of the definition."""
     head = network.head
-    n_samples = max(2, min(_VECTORS, _VECTOR_VALUES // max(network.encoder.features, 1)))
-    raw, c_samples = _vectors(network.encoder, n_samples)
-    counts = network.match_counts(raw, engine="definition")
-    classes = head.classes(counts)
-    rows = c_samples.astype(float).tolist() if ctype == "double" else c_samples.astype(int).tolist()
     features = network.encoder.features
+    room = _VECTOR_VALUES // max(features, 1)
+    samples = directed(network, max(2, min(_VECTORS, room)), every=min(_EVERY, room))
+    n_samples = len(samples.numbers)
+    counts = network.match_counts(samples.raw, engine="definition")
+    classes = head.classes(counts)
+    rows = samples.numbers.tolist() if ctype == "double" else samples.numbers.astype(int).tolist()
     x = ",\n".join("{" + ", ".join(map(literal, row)) + "}" for row in rows)
     m = ", ".join("{" + ", ".join(map(literal, row)) + "}" for row in counts.tolist())
     text.add(f"""#ifdef @_SELF_TEST
@@ -277,33 +280,3 @@ int main(void)
     return wrong != 0;
 }}
 #endif""")
-
-
-def _vectors(encoder: Encoder, n_samples: int) -> tuple[Any, Any]:
-    """Return random samples, as read by the network and by the C file (categories by index)."""
-    rng = np.random.default_rng(0)
-    raw = np.empty((n_samples, encoder.features), object)
-    c_samples = np.empty((n_samples, encoder.features), object)
-    for feature, coding in enumerate(encoder.codings):
-        if isinstance(coding, OneHot):
-            c_samples[:, feature] = rng.integers(coding.width, size=n_samples).tolist()
-            raw[:, feature] = [coding.categories[index] for index in c_samples[:, feature]]
-        else:
-            c_samples[:, feature] = raw[:, feature] = [_value(coding, rng) for _ in range(n_samples)]
-    if all(isinstance(coding, Steps) for coding in encoder.codings):
-        raw = raw.astype(np.float64)
-    return raw, c_samples
-
-
-def _value(coding: Steps, rng: np.random.Generator) -> float:
-    """Return a value of a random state: one of its ends, or between them."""
-    while True:
-        ends = coding.interval(int(rng.integers(coding.states)))
-        if ends is not None:
-            break
-    finite = [end for end in ends if isfinite(end)]
-    if not finite:
-        return 0.0
-    low, high = (end if isfinite(end) else finite[0] for end in ends)
-    picked = (low, high, low + (high - low) * float(rng.random()))[int(rng.integers(3))]
-    return float(picked // 1) if coding.whole else picked if -inf < picked < inf else low

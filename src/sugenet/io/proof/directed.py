@@ -37,8 +37,10 @@ class Directed:
     """Whether they reach every input of the first layer."""
 
 
-def directed(network: Network, count: int, seed: int = 0) -> Directed:
-    """Return at most `count` samples of a network; every combination of representatives if they are few.
+def directed(network: Network, count: int, seed: int = 0, *, every: int = 0) -> Directed:
+    """Return at most `count` samples of a network.
+
+    If there are at most `every` combinations of representatives, or at most `count`, return all of them.
 
     Examples
     --------
@@ -53,7 +55,7 @@ def directed(network: Network, count: int, seed: int = 0) -> Directed:
     values = _representatives(encoder, random)
     sizes = [len(column) for column in values]
     passes_reals = any(isinstance(coding, Real) for coding in encoder.codings)
-    if prod(sizes) <= count:
+    if prod(sizes) <= max(count, every):
         grid = np.indices(sizes).reshape(len(sizes), -1).T if sizes else np.zeros((1, 0), int)
         return _samples(encoder, values, grid.astype(np.float64), 0, not passes_reals)
     high = np.array(sizes, np.float64) - 1
