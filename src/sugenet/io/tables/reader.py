@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.errors import NetworkError
 from sugenet.io.exact.booleans import Booleans
@@ -169,26 +168,19 @@ def cover(cube: Bits) -> list[tuple[int, ...]]:
     for axis in range(cube.ndim):
         larger = implied.take([2], axis)
         prime &= ~np.concatenate([larger, larger, np.zeros_like(larger)], axis=axis)
-    terms = [tuple(term) for term in np.argwhere(prime).tolist()]
-    terms.sort(key=lambda term: (-term.count(2), term))
+    terms = np.argwhere(prime)
+    terms = terms[np.argsort(-(terms == 2).sum(axis=1), kind="stable")]
     points = np.argwhere(cube)
-    held = [_holds(term, points) for term in terms]
-    missing, chosen = np.ones(len(points), bool), []
-    times = np.sum(held, axis=0) if held else np.zeros(0)
-    for index, rows in enumerate(held):  # implicants without which a point is not covered
-        if (rows & (times == 1)).any():
-            chosen.append(index)
-            missing &= ~rows
+    holds = np.ones((len(terms), len(points)), bool)
+    for fixed, values in zip(terms.T, points.T, strict=True):
+        holds &= (fixed[:, None] == values) | (fixed[:, None] == 2)
+    chosen = (holds & (holds.sum(axis=0) == 1)).any(axis=1)  # those without which a point is not covered
+    missing = ~holds[chosen].any(axis=0)
     while missing.any():
-        best = max(range(len(terms)), key=lambda index: int((held[index] & missing).sum()))
-        chosen.append(best)
-        missing &= ~held[best]
-    return [terms[index] for index in sorted(chosen)]
-
-
-def _holds(term: Sequence[int], points: npt.NDArray[Any]) -> Bits:
-    fixed = np.array(term) != 2
-    return np.asarray((points[:, fixed] == np.array(term)[fixed]).all(axis=1))
+        best = (holds & missing).sum(axis=1).argmax()
+        chosen[best] = True
+        missing &= ~holds[best]
+    return [tuple(term) for term in terms[chosen].tolist()]
 
 
 @dataclass(frozen=True)
