@@ -91,5 +91,5 @@ def _pandas() -> Any:
     try:
         import pandas as pd  # type: ignore[import-untyped]
     except ImportError as error:
-        raise SugenetError("a data frame needs pandas: pip install pandas.") from error
+        raise SugenetError("a data frame requires pandas: pip install pandas.") from error
     return pd

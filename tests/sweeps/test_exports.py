@@ -81,7 +81,7 @@ def test_without_the_library_the_error_says_what_to_install(tmp_path, monkeypatc
         results.write_parquet(tmp_path / "r.parquet")
     assert list(tmp_path.iterdir()) == []
     for frame in (results.to_pandas, results.changes):
-        with pytest.raises(SugenetError, match="a data frame needs pandas: pip install pandas"):
+        with pytest.raises(SugenetError, match="a data frame requires pandas: pip install pandas"):
             frame()
 
 

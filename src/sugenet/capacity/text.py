@@ -292,7 +292,7 @@ class Reader:
         return name
 
     def value(self, scale: Scale) -> Value:
-        """Take a value of the scale."""
+        """Parse a value of the scale."""
         kind, text, _ = self._peek("a value")
         if kind not in ("bare", "quoted") or (
             kind == "bare" and text in RESERVED and isinstance(scale, Ordinal)

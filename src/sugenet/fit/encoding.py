@@ -321,8 +321,8 @@ def _categories(column: npt.NDArray[Any], name: str) -> OneHot:
     kinds = sorted(set(column.tolist()), key=str)
     if len(kinds) > _MOST_CATEGORIES:
         raise EncodingError(
-            f"{name} has {len(kinds)} different texts in {len(column)} samples: it looks like a name or a "
-            "number for each sample. Leave the column out, or group its values."
+            f"{name} has {len(kinds)} different texts in {len(column)} samples: it looks like an "
+            "identifier. Leave the column out, or group its values."
         )
     return OneHot(tuple(kinds))
 

@@ -204,7 +204,7 @@ class Convention(ShortRepr):
             NetworkError,
             (
                 self.when == "at once as in snnTorch" and self.reset != "subtract",
-                f"when={self.when!r} is about reset='subtract'; with reset='zero' it is plain 'at once'.",
+                f"when={self.when!r} is for reset='subtract' only. Otherwise give when='at once'.",
             ),
         )
         if self.step is not None:

@@ -171,9 +171,10 @@ def _value(name: str, coding: Coding, value: Any) -> Any:
                 value, bool
             ):
                 return category
-        some = ", ".join(map(str, coding.categories[:12]))
+        some, n_more = ", ".join(map(str, coding.categories[:12])), len(coding.categories) - 12
         raise QuestionError(
-            f"sample: {name} is {_shown(value)}, which is not a category. The categories are {some}."
+            f"sample: {name} is {_shown(value)}, which is not a category. The {len(coding.categories)} "
+            f"categories are {some}{f' and {n_more} more' if n_more > 0 else ''}."
         )
     number = read_number(value, f"sample: {name}", QuestionError)
     coding.read(np.array([number], dtype=object), f"sample: {name}")

@@ -70,7 +70,7 @@ def limit(coding: Coding, span: Span) -> tuple[Any, ...] | list[float | None]:
     low = coding.low if span.low is None else max(coding.low, _rounded(span.low, inf))
     high = coding.high if span.high is None else min(coding.high, _rounded(span.high, -inf))
     if low > high or (coding.whole and any(_is_rounded(end) for end in (span.low, span.high))):
-        raise EncodingError(f"the page cannot hold limits from {span.low} to {span.high}: it rounds them.")
+        raise EncodingError(f"the page would round the limits from {span.low} to {span.high}. Ask in Python.")
     return [end if isfinite(end) else None for end in (low, high)]
 
 

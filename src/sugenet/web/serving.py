@@ -320,7 +320,7 @@ def _listen(host: str, port: int, notify: Callable[[str], object]) -> socket.soc
     try:
         listener = _bound(host, 0)
     except OSError as error:
-        raise SugenetError(f"host={host!r} cannot be listened at: {error.strerror}.") from None
+        raise SugenetError(f"host={host!r} is not an address to listen on: {error.strerror}.") from None
     notify(f"port {port} is taken, so a free one is used.")
     return listener
 

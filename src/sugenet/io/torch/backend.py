@@ -397,8 +397,8 @@ def ask_steps(
             with suppress(_UnsteadyError):
                 return _asked(operation, steps, doubt, share, quiet=True)
         raise FileError(
-            f"{operation.where}: {error}: this backend of PyTorch computes no rising function of the sum. "
-            "Nothing was imported. Export the model to ONNX instead."
+            f"{operation.where}: {error}: this backend of PyTorch does not compute a monotone function of "
+            "the sum. Nothing was imported. Export the model to ONNX instead."
         ) from error
 
 

@@ -166,8 +166,8 @@ def all_primes(grid: Grid, has_class: Bits, stop: Callable[[], bool] = lambda: F
     count = prod(_count(grid.sizes[f], grid.is_number(f)) for f in live)
     if count > _BOXES:
         raise TooLargeError(
-            f"there are {count:,} boxes to look at for every prime rule, more than {_BOXES:,}. "
-            f"Take a cover: every=False."
+            f"finding every prime rule takes {count:,} boxes; the limit is {_BOXES:,}. "
+            f"Ask for a cover: every=False."
         )
     true = has_class
     for axis, masks in enumerate(options):

@@ -254,8 +254,8 @@ def _weighted(
         held = np.broadcast_to(bias.scale.reshape(-1), count) if bias.scale.size in (1, count) else None
         if held is None or (np.abs(held - wanted) > 4e-7 * np.abs(wanted)).any():
             raise FileError(
-                "the scale of its bias is not that of its input times that of its weights, as runtimes "
-                "take for granted."
+                "the scale of its bias is not the scale of its input times that of its weights, which "
+                "runtimes assume."
             )
         integer_bias = np.broadcast_to(bias.q.reshape(-1), count).astype(np.int64)
     elif isinstance(bias, FixedArray):
