@@ -103,6 +103,17 @@ def test_thresholds_are_strict_and_read_as_float32():
         gate_import(program, sg.Integers(0, 255, step=-1))
 
 
+@pytest.mark.slow
+def test_learning_reads_wide_layers_of_gates():
+    """Weights of 0 do not count as work: these layers have 9 million weights, about 10,000 of them not 0."""
+    random = np.random.default_rng(4)
+    layers = gates.arrays(random, 64, [2000, 2000, 1000], 2)
+    net = sg.from_logic_gates(layers, features=64, outputs=2, prove=False)
+    x = random.integers(0, 2, 64)
+    found = [sg.verify(net, x, sg.Hamming(1), engine=engine).outcome for engine in ("flips", "cdcl")]
+    assert found[0] == found[1] != "undecided"
+
+
 ARRAYS = [([0, 1], [1, 2], [6, 1])]
 
 

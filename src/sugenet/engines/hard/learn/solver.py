@@ -54,7 +54,9 @@ if neurons read many inputs, local search is faster.
 _LIGHT_LAYERS = 1 << 17
 """Number of weights up to which a brief search pays off."""
 _HEAVY_LAYERS = 4_000_000
-"""Products of the hidden layers beyond which the solver is not built."""
+"""Products of the hidden layers beyond which the solver is not built. Weights of 0 in dense layers do not
+count.
+"""
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,7 @@ def solver_of(problem: Problem, seed: int) -> Solver | None:
         if not is_soon_expanded(problem.near):
             return None
         layers = problem.near.network.cut.layers[1:]
-        if sum(layer.inputs * layer.outputs for layer in layers) > _HEAVY_LAYERS:
+        if _is_heavy(layers, _HEAVY_LAYERS):
             return None
         return Solver(problem.cascade, facts_of(problem.first_layer, problem.cascade), seed=seed)
     except TooLargeError:
@@ -394,6 +396,15 @@ def _briefly(problem: Problem, clock: Clock) -> Outcome:
     if size + sum(layer.inputs * layer.outputs for layer in layers) > _LIGHT_LAYERS:
         return Open("cdcl", "the network is too large to be learned from at once", {})
     return _searched(problem, clock, lambda loads: _BRIEF if loads <= _SPARSE else _BRIEF // 4)
+
+
+def _is_heavy(layers: Sequence[Any], limit: int) -> bool:
+    """Return whether layers have more products than a limit."""
+    products = [layer.inputs * layer.outputs for layer in layers]
+    if sum(products) <= limit:
+        return False
+    dense = [int(np.count_nonzero(layer.weights)) if layer.kind == "dense" else 0 for layer in layers]
+    return sum(one or product for one, product in zip(dense, products, strict=True)) > limit
 
 
 CDCL = Engine("cdcl", _cdcl)
