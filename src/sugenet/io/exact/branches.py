@@ -123,7 +123,7 @@ class Form:
 
 
 @dataclass(frozen=True, eq=False)
-class RealTerm:
+class _RealTerm:
     """A layer over a form, and the steps after it."""
 
     layer: Convolution
@@ -138,7 +138,7 @@ class RealValue:
     If there are several terms, their steps are rational.
     """
 
-    terms: tuple[RealTerm, ...]
+    terms: tuple[_RealTerm, ...]
     shape: tuple[int, ...]
     added: Form | None = None
     later: tuple[Step, ...] = ()
@@ -300,7 +300,7 @@ def neurons_of(value: RealValue, sign: Sign, zero: int) -> LaneNeurons:
 
 def _neurons_of_sum(value: RealValue, sign: Sign, zero: int) -> LaneNeurons:
     """Return the sign of a sum of several real values: an integer combination of their sums."""
-    weights, constant, window = summed_terms(value)
+    weights, constant, window = _summed_terms(value)
     unit, max_size = _sizes(value.lanes)
     neurons = []
     for row, shift, line in zip(
@@ -317,7 +317,7 @@ def _neurons_of_sum(value: RealValue, sign: Sign, zero: int) -> LaneNeurons:
     return LaneNeurons(value.where, sign, value.shape, value.lanes, neurons, window)
 
 
-def summed_terms(value: RealValue) -> tuple[npt.NDArray[Any], Row, Window]:
+def _summed_terms(value: RealValue) -> tuple[npt.NDArray[Any], Row, Window]:
     """Return a real value, before its last steps, as weights over its lanes, constants and a window."""
     lanes, pieces, constant = value.lanes, [], constants(0, value.shape[0])
     for term in value.terms:
@@ -345,7 +345,7 @@ def summed_terms(value: RealValue) -> tuple[npt.NDArray[Any], Row, Window]:
     return np.asarray(total), constant, window
 
 
-def _kernel(term: RealTerm) -> npt.NDArray[Any]:
+def _kernel(term: _RealTerm) -> npt.NDArray[Any]:
     """Return the exact weights of a term over all channels of its form."""
     form, layer = term.reads, term.layer
     refuse_if(
@@ -753,7 +753,7 @@ class _Straightening:
             return branch.value
         if isinstance(op, LinearOp) and len(value.shape) == 1:
             value = value.settled()
-            wide, constant, _ = summed_terms(value)
+            wide, constant, _ = _summed_terms(value)
             weights, bias = exact_weights(op.weights, op.where), np.array(bias_of(op), dtype=object)
             lane_of = {
                 lane: wide[:, start : start + lane.shape[0], 0, 0]
@@ -829,7 +829,7 @@ class _Straightening:
                 )
         outs = (len(layer.weights),)
         shape = outs if len(form.shape) == 1 else shape_behind(layer, form.shape)
-        return RealValue((RealTerm(layer, form),), shape)
+        return RealValue((_RealTerm(layer, form),), shape)
 
     def _layer(self, ready: Sequence[_Branch], needed: frozenset[Lane], *, tried: bool = False) -> bool:
         """Add one layer for the next sign of some branches, which also carries `needed`.

@@ -70,7 +70,7 @@ class Surd:
     >>> two = one.times(Fraction(1), root=Fraction(8)).plus(-2)  # sqrt(8) - 2
     >>> two.sign(), two.times(Fraction(1), root=Fraction(2)).sign()
     (1, 1)
-    >>> Surd(((Fraction(2), Fraction(2)), (Fraction(-1), Fraction(8)))).sign()
+    >>> Surd(((Fraction(0), Fraction(1)), (Fraction(2), Fraction(2)), (Fraction(-1), Fraction(8)))).sign()
     0
     """
 
