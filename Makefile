@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PYTHONS ?= python3.11 python3.12 python3.13  # those that `make dist` tries the wheel with, where they are
 
-.PHONY: install demo test test-all check format docs refresh dist lock clean
+.PHONY: install demo test test-all check format docs refresh dist lock lce clean
 
 install: .venv/dev
 demo: .venv/core
@@ -15,7 +15,12 @@ test: install check
 test-all: install check
 	-$(BIN)/pip install --quiet ray  # where it installs: its test says that it skips where it does not
 	-$(BIN)/pip install --quiet jupyterlab
-	$(BIN)/pytest -n logical --dist worksteal --hypothesis-profile=all
+	-$(BIN)/pip install --quiet ai-edge-litert  # the same
+	SUGENET_LCE_PYTHON=$(abspath $(wildcard .venv-lce/bin/python)) $(BIN)/pytest -n logical --dist worksteal --hypothesis-profile=all
+
+lce:  # .venv-lce, in which Larq Compute Engine makes and runs the files that `make test-all` reads
+	$(PYTHON) -m venv .venv-lce
+	.venv-lce/bin/pip install --quiet larq-compute-engine==0.16.0 larq==0.14.0 tensorflow-cpu==2.15.1 "numpy<2"
 
 check: install
 	$(BIN)/ruff check .

@@ -74,6 +74,7 @@ IMPORTERS = [
     "read_larq",
     "read_npz",
     "read_onnx",
+    "read_tflite",
 ]
 
 

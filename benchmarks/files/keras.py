@@ -40,7 +40,6 @@ def kinds() -> Iterator[Kind]:
     yield Kind(
         "SavedModel folder", "TensorFlow", _told("saved_model.pb", "python -m tf2onnx.convert --saved-model")
     )
-    yield Kind(".tflite", "TensorFlow", _told("net.tflite", "python -m tf2onnx.convert --tflite"))
     yield Kind("weights alone (.h5)", "Keras 3", _weights_alone)
 
 

@@ -7,6 +7,7 @@ import pytest
 
 import sugenet as sg
 from sugenet.cli import main
+from tests.fuzzing.tflite_files import tflite_model
 
 
 def run(capsys, *arguments):
@@ -166,6 +167,16 @@ def test_a_keras_model_as_text_is_converted_with_its_weights(capsys, tmp_path):
     assert (code, "equal to Keras' layers" in out) == (0, True)
     code, _, err = run(capsys, "convert", "digits", "-o", tmp_path / "x.onnx", "--weights-file", arrays)
     assert (code, "--weights-file is for imports" in err) == (2, True)
-    (tmp_path / "net.tflite").write_bytes(b"")
-    code, _, err = run(capsys, "convert", tmp_path / "net.tflite", "-o", tmp_path / "net.sugenet")
-    assert (code, "python -m tf2onnx.convert --tflite" in err) == (2, True)
+    (tmp_path / "net.pb").write_bytes(b"")
+    code, _, err = run(capsys, "convert", tmp_path / "net.pb", "-o", tmp_path / "net.sugenet")
+    assert (code, "python -m tf2onnx.convert --graphdef" in err) == (2, True)
+
+
+def test_an_8_bit_file_is_read_with_the_kernels_that_are_chosen(tmp_path, capsys):
+    (tmp_path / "net.tflite").write_bytes(tflite_model(1).raw)
+    line = ["convert", tmp_path / "net.tflite", "-o", tmp_path / "net.sugenet"]
+    code, out, _ = run(capsys, *line, "--kernels", "micro")
+    assert (code, "rounded like the micro kernels" in out) == (0, True)
+    (tmp_path / "net.tflite").write_bytes(b"TFL3")
+    code, _, err = run(capsys, *line)
+    assert (code, "TFL3 is not in its head" in " ".join(err.split())) == (2, True)

@@ -391,7 +391,19 @@ def _run_training(options: Namespace, screen: Screen) -> int:
 _OTHERS = {".onnx": "ONNX", ".c": "C"}
 """Formats to which networks are exported."""
 _PYNQ = ("design", "last", "rounding")
-_PLAIN = ("inputs", "zero", "image", "shape", "bits", "features", "outputs", "above", "weights_file", *_PYNQ)
+_PLAIN = (
+    "inputs",
+    "zero",
+    "image",
+    "shape",
+    "bits",
+    "features",
+    "outputs",
+    "above",
+    "weights_file",
+    "kernels",
+    *_PYNQ,
+)
 _READING = (*_PLAIN, "names", "classes", "architecture", "no_strict", "no_proof")
 """Options for reading networks from other tools; the first ones are passed on unchanged."""
 _NOT_SPIKING = tuple(name for name in _READING if name not in ("image", "names", "classes", "no_proof"))
@@ -747,6 +759,17 @@ _CONVERT: Arguments = (
                 type=typed(_number),
                 metavar="X",
                 help="an input is on if its value is above X",
+            ),
+        ],
+    ),
+    Group(
+        "TensorFlow Lite files",
+        [
+            option(
+                "--kernels",
+                choices=["reference", "micro"],
+                metavar="NAME",
+                help="rounding of dense 8-bit layers (default: reference)",
             ),
         ],
     ),

@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 SHIPPED = ("digits", "breast_cancer")
-_FOREIGN = (".onnx", ".pt", ".pth", ".tar", ".h5", ".npz", ".ipq")
+_FOREIGN = (".onnx", ".pt", ".pth", ".tar", ".h5", ".npz", ".ipq", ".tflite")
 """File name endings that ``sugenet convert`` reads."""
 MOST_THREADS = 1024
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         read_npz,
         read_onnx,
         read_query,
+        read_tflite,
     )
     from sugenet.io.instances import read_instance
     from sugenet.io.native.file import load, save
@@ -75,6 +76,7 @@ __all__ = [
     "read_onnx",
     "read_query",
     "read_samples",
+    "read_tflite",
     "read_vnnlib",
     "sample_of",
     "save",
@@ -116,6 +118,7 @@ _PACKAGES = {
         "read_npz",
         "read_onnx",
         "read_query",
+        "read_tflite",
     ],
     "io.counterexamples": ["write_counterexample"],
     "io.instances": ["read_instance"],

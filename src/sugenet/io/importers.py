@@ -51,6 +51,12 @@ from sugenet.io.pynq.interpreter import interpreter_of_memory
 from sugenet.io.pynq.reader import Last, PixelRounding, chain_of_memory, is_folder, read_memory
 from sugenet.io.tables.interpreter import interpreter_of_tables
 from sugenet.io.tables.reader import SOURCE, chain_of_tables, read_tables
+from sugenet.io.tflite.arithmetic import KERNELS, Kernels
+from sugenet.io.tflite.binary import chain_of_file
+from sugenet.io.tflite.binary_interpreter import interpreter_of_file
+from sugenet.io.tflite.file import read_tflite_file
+from sugenet.io.tflite.proof import prove_integers
+from sugenet.io.tflite.reader import read_integer_program
 from sugenet.io.torch import quantized, state_dict
 from sugenet.io.torch import reader as torch_reader
 from sugenet.io.torch.interpreter import interpreters_of_module, interpreters_of_state_dict
@@ -74,6 +80,7 @@ __all__ = [
     "read_npz",
     "read_onnx",
     "read_query",
+    "read_tflite",
 ]
 
 
@@ -223,7 +230,88 @@ def _levels(graph: Graph, options: _Options) -> ImportReport:
     program = read_program(graph, strict=options.strict)
     made = level_import(program, options.inputs, options.names, options.classes)
     made = replace(made, found=options.seen(made.found))
-    return prove_levels(made, program) if options.prove else made.found
+    return prove_levels(made, program, graph) if options.prove else made.found
+
+
+def read_tflite(
+    path: str | Path | bytes,
+    *,
+    kernels: Kernels | None = None,
+    inputs: Inputs | None = None,
+    zero: Literal[1, -1] | None = None,
+    strict: bool = True,
+    names: Iterable[object] | None = None,
+    classes: Iterable[object] | None = None,
+    image: Sequence[int] | None = None,
+    prove: bool = True,
+) -> Network:
+    """Read a TensorFlow Lite file: an 8-bit network, or a binarized one from Larq Compute Engine.
+
+    The outputs of an 8-bit network equal those of the chosen kernels, bit for bit. A binarized network is
+    read in the exact numbers of the file.
+
+    Parameters
+    ----------
+    path : str, Path or bytes
+        The file, compressed with gzip or not, or its bytes.
+    kernels : {"reference", "micro"}, default: None
+        How the sums of dense 8-bit layers are rounded: like LiteRT's reference kernels (default), or like
+        TensorFlow Lite Micro. They differ only next to ties. Refused for files without 8-bit layers.
+    inputs : Integers, Reals or Bits, default: None
+        The values that raw samples can have. Files do not contain this. Files with int8 inputs also take
+        ``Integers(0, 255, start=-128)``.
+    zero : {1, -1}, default: None
+        Not used: sign(0) is +1 in Larq Compute Engine.
+    strict : bool, default: True
+        False keeps a float stem or head outside the exact part. `report` lists them.
+    names : iterable, default: None
+        Names of the features.
+    classes : iterable, default: None
+        Names of the classes.
+    image : sequence of int, default: None
+        Shape of the image in each flat row: (height, width), (height, width, channels) or (channels,
+        height, width). Features are then named ``pixel (row,column)``. Not needed if the samples of the
+        source are images.
+    prove : bool, default: True
+        False skips the comparison of the network with its source.
+
+    Returns
+    -------
+    Network
+        The exact network. Its `report` describes each layer and the comparison with the source.
+
+    Raises
+    ------
+    FileError
+        If the source cannot be read exactly. The message says where and why.
+
+    Examples
+    --------
+    >>> read_tflite("nowhere.tflite")
+    Traceback (most recent call last):
+    sugenet.errors.FileError: nowhere.tflite cannot be read: No such file or directory.
+
+    See Also
+    --------
+    sugenet.io.import_file : reads any of these files, by its ending.
+    verify_against : compares a network with its source on samples.
+    """
+    refuse_if(kernels not in (None, *KERNELS), f"kernels={kernels!r} is not known. Use {', '.join(KERNELS)}.")
+    refuse_if(zero is not None, "zero= has no use: sign(0) is +1 in such files.")
+    options = _Options(inputs, zero, strict, names, classes, image, prove)
+    file = read_tflite_file(path)
+    if not file.is_integer:
+        refuse_if(kernels is not None, f"{file.source}: kernels= has no use: it has no 8-bit layers.")
+        chain = chain_of_file(file)
+        return _network(chain, options, lambda chain: [interpreter_of_file(file, _signs(chain))])
+    refuse_if(
+        not strict, f"{file.source}: strict= has no use: an 8-bit network is read exactly or not at all."
+    )
+    kernels = kernels or "reference"
+    program = read_integer_program(file, kernels)
+    made = level_import(program, inputs, names, classes)
+    made = replace(made, found=options.seen(made.found))
+    return prove_integers(made, program, file, kernels).reported if prove else made.found.reported
 
 
 def from_logic_gates(
@@ -1043,15 +1131,16 @@ def import_file(
     design: str | Path | None = None,
     last: Last | None = None,
     rounding: PixelRounding | None = None,
+    kernels: Kernels | None = None,
 ) -> Network:
     """Read any kind of file that has an importer, by its ending.
 
     Parameters
     ----------
     path
-        ``.onnx``, ``.pt``, ``.pth``, ``.tar``, ``.h5``, ``.hdf5``, ``.keras``, ``.json``, ``.npz`` or
-        ``.ipq``, each also compressed as ``.gz``. A folder is read as BNN-PYNQ if it has files such as
-        ``0-0-weights.bin``, otherwise as BNNQuanalyst.
+        ``.onnx``, ``.pt``, ``.pth``, ``.tar``, ``.h5``, ``.hdf5``, ``.keras``, ``.json``, ``.npz``,
+        ``.ipq`` or ``.tflite``, each also compressed as ``.gz``. A folder is read as BNN-PYNQ if it has files
+        such as ``0-0-weights.bin``, otherwise as BNNQuanalyst.
     inputs
         The values that raw samples can have: `Integers`, `Reals` or `Bits`. Files do not contain this.
     zero
@@ -1075,6 +1164,8 @@ def import_file(
         For Keras models as `.json`, see `read_larq`. Refused for other files.
     design, last, rounding
         For BNN-PYNQ folders, see `read_bnn_pynq`. Refused for other files.
+    kernels
+        For TensorFlow Lite files, see `read_tflite`. Refused for other files.
     """
     file = Path(path)
     common: dict[str, Any] = {
@@ -1090,12 +1181,14 @@ def import_file(
     counts = {"features": features, "outputs": outputs, "above": above}
     layers = {"weights_file": weights_file}
     packed = {"design": design, "last": last, "rounding": rounding}
+    lite = {"kernels": kernels}
     reader, accepted = _reader_of(file)
     kinds = (
         ("a PyTorch checkpoint", checkpoint),
         ("an .npz file", counts),
         ("a model of Keras", layers),
         ("a folder of BNN-PYNQ", packed),
+        ("a TensorFlow Lite file", lite),
     )
     for what, mine in kinds:
         misplaced = next(
@@ -1105,7 +1198,7 @@ def import_file(
             misplaced is not None, f"{misplaced}= is for {what}, and {file.name} is not one. Leave it out."
         )
     network: Network = reader(
-        file, **common, **{name: (checkpoint | counts | layers | packed)[name] for name in accepted}
+        file, **common, **{name: (checkpoint | counts | layers | packed | lite)[name] for name in accepted}
     )
     return network
 
@@ -1124,6 +1217,7 @@ def _reader_of(file: Path) -> tuple[Callable[..., Network], tuple[str, ...]]:
         (".h5", ".hdf5", ".keras", ".json"): (read_larq, ("weights_file",)),
         (".npz",): (read_npz, ("features", "outputs", "above")),
         (".ipq",): (read_ipq, ()),
+        (".tflite", ".lite"): (read_tflite, ("kernels",)),
     }
     for endings, reader in readers.items():
         if name.endswith(endings):
@@ -1140,5 +1234,5 @@ def _reader_of(file: Path) -> tuple[Callable[..., Network], tuple[str, ...]]:
     )
     raise FileError(
         f"{file} is of no kind that can be imported: .onnx, .pt, .pth, .tar, .h5, .keras, .json, .npz, .ipq, "
-        f"each also as .gz, or a folder of CSV files or of BNN-PYNQ."
+        f".tflite, each also as .gz, or a folder of CSV files or of BNN-PYNQ."
     )

@@ -526,7 +526,6 @@ def test_a_sign_that_is_a_layer(tmp_path, layer):
 @pytest.mark.parametrize(
     ("name", "ways"),
     [
-        ("net.tflite", ["model.save('net.h5')", "python -m tf2onnx.convert --tflite", "--output net.onnx"]),
         ("saved/saved_model.pb", ["load_model(", ".save('net.h5')", "tf2onnx.convert --saved-model"]),
         ("saved", ["load_model(", ".save('net.h5')", "tf2onnx.convert --saved-model", "--output saved.onnx"]),
         ("frozen.pb", ["tf2onnx.convert --graphdef", "model.save('net.h5')"]),

@@ -698,9 +698,10 @@ def test_sums_that_no_weights_explain_are_counted():
 
 
 def test_a_wrong_step_is_found_by_the_interpreter():
-    program = read_program(read_graph(dense()))
+    graph = read_graph(dense())
+    program = read_program(graph)
     made = level_import(program, PIXELS)
-    assert prove_levels(made, program).proof.bits > 0
+    assert prove_levels(made, program, graph).proof.bits > 0
     network = made.found.network
     layer = network.layers[0]
     steps = layer.steps.copy()
@@ -708,7 +709,7 @@ def test_a_wrong_step_is_found_by_the_interpreter():
     wrong = QuantizedLayer.from_sums(layer.weights, steps, layer.tops)
     turned = Network(network.encoder, [wrong], network.head)
     with pytest.raises(FileError, match=r"what was read is not what the source computes; .* at 'yq'"):
-        prove_levels(replace(made, found=replace(made.found, network=turned)), program)
+        prove_levels(replace(made, found=replace(made.found, network=turned)), program, graph)
 
 
 # -- and back ------------------------------------------------------------------------------------------------

@@ -206,7 +206,8 @@ def _composed(before: Staircase, after: Staircase) -> Staircase:
         [np.full((len(before.steps), 1), _ALWAYS), before.steps, np.full((len(before.steps), 1), NEVER)],
         axis=1,
     )
-    levels = np.clip(after.steps, 0, before.steps.shape[1] + 1)
+    each = len(before.steps) // len(after.steps)  # a dense layer has a row per pixel
+    levels = np.clip(np.repeat(after.steps, each, axis=0), 0, before.steps.shape[1] + 1)
     return replace(before, result=after.result, steps=np.take_along_axis(rows, levels, axis=1))
 
 

@@ -622,27 +622,19 @@ def _hint(name: str) -> str:
 
 
 def refuse_tensorflow(path: Path) -> None:
-    """Refuse SavedModel folders, `.pb`, `.tflite` and TensorFlow's checkpoints, and say how to convert them.
+    """Refuse SavedModel folders, `.pb` and TensorFlow's checkpoints, and say how to convert them.
 
     Examples
     --------
-    >>> refuse_tensorflow(Path("net.tflite"))
+    >>> refuse_tensorflow(Path("net.ckpt"))
     Traceback (most recent call last):
     ...
-    sugenet.errors.FileError: net.tflite is a TensorFlow Lite program, in which layers are fused and rounded.
-    Save the Keras model that it was made from, model.save('net.h5'), and read that; or, where its operators
-    are all TensorFlow's own, convert it: python -m tf2onnx.convert --tflite net.tflite --output net.onnx
+    sugenet.errors.FileError: net.ckpt is a checkpoint of TensorFlow, which holds weights without layers. Load
+    it into the Keras model and save that: model.load_weights(...), model.save('net.h5').
     """
     name = path.name.lower().removesuffix(".gz")
     folder = path if path.is_dir() else path.parent
     to = quote(f"{path.name.split('.')[0] or 'net'}.onnx")
-    refuse_if(
-        name.endswith((".tflite", ".lite")),
-        f"{path} is a TensorFlow Lite program, in which layers are fused and rounded. Save the Keras "
-        "model that it was made from, model.save('net.h5'), and read that; or, where its operators are "
-        "all TensorFlow's own, convert it: "
-        f"python -m tf2onnx.convert --tflite {quote(str(path))} --output {to}",
-    )
     refuse_if(
         name in ("saved_model.pb", "saved_model.pbtxt")
         or (

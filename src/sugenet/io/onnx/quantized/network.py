@@ -16,7 +16,7 @@ from sugenet.errors import FileError, NetworkError
 from sugenet.io.exact.domains import Bits, Inputs, Integers, Reals, line_of
 from sugenet.io.exact.head import see_apart
 from sugenet.io.exact.integers import LevelWire, Operation, Place, chained, remapped
-from sugenet.io.exact.pixels import pixel_names
+from sugenet.io.exact.pixels import pixel_by_pixel, pixel_names
 from sugenet.io.exact.report import ImportReport, LayerReport
 from sugenet.io.exact.requantize import steps_of
 from sugenet.io.onnx.quantized import runtime
@@ -68,9 +68,7 @@ def level_import(
         return _made(program, inputs, names, classes)
     except (FileError, NetworkError) as error:
         text = str(error)
-        raise FileError(
-            text if text.startswith(program.graph.source) else f"{program.graph.source}: {text}"
-        ) from error
+        raise FileError(text if text.startswith(program.source) else f"{program.source}: {text}") from error
 
 
 def _made(
@@ -85,16 +83,20 @@ def _made(
     used = _needed(operations, end.wire)
     layers, indices = chained(wire, used, end.wire)
     head = _head(program, end, layers[-1].height)
-    see_apart(head, program.left_out, program.graph.source)
+    see_apart(head, program.left_out, program.source)
     shape = program.raw.shape
-    called = pixel_names(shape) if names is None else names
-    encoder = Encoder(codings, called, shape if len(shape) > 1 else None)
+    encoder = Encoder(codings, pixel_names(shape))
+    if program.channels_last and len(shape) == 3:
+        encoder, layers, head = pixel_by_pixel(encoder, layers, head, shape)
+        shape = (*shape[1:], shape[0])
+    called = encoder.names if names is None else names
+    encoder = Encoder(encoder.codings, called, shape if len(shape) > 1 else None)
     remarks = [f"left out at the end: {name}" for name in program.left_out] + list(program.remarks)
     if isinstance(program.end, PendingSum):
         remarks.append("scores are exact sums; ONNX Runtime rounds them to float32")
     outputs = "other" if program.picks else "ordered" if remarks else "equal"
     source = Source(*line_of(inputs), outputs, "; ".join(remarks))  # type: ignore[arg-type]
-    network = Network(encoder, layers, head, classes, {"source": program.graph.source}, source)
+    network = Network(encoder, layers, head, classes, {"source": program.source}, source)
     reports = tuple(
         LayerReport(
             next((index.name for index in indices if index.layer == k), ""),
@@ -135,15 +137,17 @@ def _read(
     if isinstance(raw, LevelArray):
         low, high = raw.low, raw.low + raw.wire.top
         message = f"its input is integers from {low} to {high}. Declare inputs=Integers({low}, {high})."
+        first = low
         match inputs:
             case None:
                 pass
-            case Integers(low=a, high=b, step=step, start=start) if step == 1 and start == 0:
-                refuse_if((a, b) != (low, high), message)
+            case Integers(low=a, high=b, step=step, start=start) if step == 1 and start == low - a:
+                refuse_if(b - a != high - low, message)
+                first = a
             case _:
                 raise FileError(message)
         values = np.arange(low, high + 1, dtype=np.float32)
-        return [integer(low, high)] * count, raw.wire, [], values, low
+        return [integer(first, first + high - low)] * count, raw.wire, [], values, first
     grid, wire = program.start_grid, program.start
     if grid is None or wire is None:
         raise FileError("its input is never quantized.")
@@ -205,7 +209,7 @@ def _whole(
     picked = table.reshape(channels, size, -1)[:, 0] if shape == wire.shape else table
     steps = np.stack([np.searchsorted(row, np.arange(1, wire.top + 1), side="left") for row in picked])
     steps = np.where(steps == high - low + 1, 1 << 31, steps)
-    first = remapped(raw_wire, wire.name, steps, f"the quantizer of {program.graph.inputs[0].name!r}", shape)
+    first = remapped(raw_wire, wire.name, steps, f"the quantizer of {program.port!r}", shape)
     return codings, raw_wire, [replace(first, result=wire)], values, low
 
 

@@ -6,7 +6,7 @@ file's operators, and ONNX Runtime if it is installed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,20 +21,52 @@ from sugenet.io.onnx.interpreters import NOT_INSTALLED, NOT_RUN, batches, runtim
 from sugenet.io.onnx.quantized.network import LevelImport
 from sugenet.io.onnx.quantized.values import LevelArray, PendingSum, integer_levels
 from sugenet.io.onnx.quantized.walk import IntegerProgram
+from sugenet.io.plain.refusals import required
 from sugenet.io.proof.near import RawRanges, turning
 from sugenet.io.proof.proving import SORRY, different, work_of
 from sugenet.nn import Network
 
-__all__ = ["prove_levels"]
+__all__ = ["LevelJudge", "compared_levels", "prove_levels"]
 
 _WORK = 1 << 27
 _MOST, _LEAST = 256, 8
 _ROUND = 2.0**-20
 
 
-def prove_levels(made: LevelImport, program: IntegerProgram) -> ImportReport:
+@dataclass(frozen=True, eq=False)
+class LevelJudge:
+    """An interpreter of a quantized file."""
+
+    name: str
+    """Name, in words that follow "compared with"."""
+    run: Callable[[Array], tuple[Array, dict[str, Array], Array]]
+    """From samples in the file's numbers to scores, tensors of integers in the order of their wires, and
+    the samples whose values depend on the order of float sums.
+    """
+
+
+def prove_levels(made: LevelImport, program: IntegerProgram, graph: Graph) -> ImportReport:
     """Return the import with its proof, or refuse it and name the first tensor that differs."""
-    network, graph = made.found.network, program.graph
+    interpreter = IntegerRun(graph, program.scores)
+    judge = LevelJudge(
+        "an interpreter of its operators in integers and float32", lambda rows: _batched(interpreter, rows)
+    )
+    found, scores, source = compared_levels(made, program, judge)
+    runner = _runtime(graph, program)
+    proof = required(found.proof, graph.source)
+    if isinstance(runner, str):
+        proof = replace(proof, judges=(f"{judge.name} ({runner})",))
+    elif program.exact:
+        _same_outputs(program, scores, runner(source))
+        proof = replace(proof, judges=(judge.name, "ONNX Runtime"), scores=2 * proof.scores)
+    return replace(found, proof=proof)
+
+
+def compared_levels(
+    made: LevelImport, program: IntegerProgram, judge: LevelJudge
+) -> tuple[ImportReport, Array, Array]:
+    """Return the import with its proof, its scores, and the samples in the file's numbers."""
+    network = made.found.network
     random = np.random.default_rng(0)
     domain = RawRanges.of_encoder(network.encoder)
     work = work_of(network)
@@ -48,16 +80,14 @@ def prove_levels(made: LevelImport, program: IntegerProgram) -> ImportReport:
     source = rows if made.values is None else made.values[rows.astype(np.int64) - made.first]
     shown = network.hidden(rows)
     scores = network.head.logits(network.head.match_counts(shown[-1]))
-    interpreters, levels, unsure = [], 0, np.zeros(len(rows), bool)
+    levels = 0
     try:
-        interpreter = IntegerRun(graph, program.scores)
-        theirs, tensors, unsure = _batched(interpreter, source)
+        theirs, tensors, unsure = judge.run(source)
     except UncomparableError as error:
         raise FileError(
-            f"{graph.source}: it was read, but its interpreter cannot run it to compare: {error} "
+            f"{program.source}: it was read, but its interpreter cannot run it to compare: {error} "
             f"prove=False goes without the comparison."
         ) from error
-    interpreters.append("an interpreter of its operators in integers and float32")
     sure = np.ones(len(rows), bool) if program.exact else ~unsure
     unseen = []
     for index in made.places:
@@ -70,33 +100,25 @@ def prove_levels(made: LevelImport, program: IntegerProgram) -> ImportReport:
         if wrong.any():
             row, neuron = (int(k[0]) for k in np.nonzero(wrong))
             raise different(
-                graph.source,
+                program.source,
                 repr(index.name),
-                f"value {neuron} is {mine[row, neuron]}, but {other[row, neuron]} in {interpreters[0]}",
+                f"value {neuron} is {mine[row, neuron]}, but {other[row, neuron]} in {judge.name}",
             )
         levels += int(mine[sure].size)
-    _same_scores(program, scores, theirs, sure, interpreters[0])
-    compared = int(scores[sure].size)
-    runner = _runtime(graph, program)
-    if isinstance(runner, str):
-        interpreters[0] += f" ({runner})"
-    elif program.exact:
-        _same_outputs(program, scores, runner(source))
-        interpreters.append("ONNX Runtime")
-        compared *= 2
+    _same_scores(program, scores, theirs, sure, judge.name)
     proof = ImportProof(
-        tuple(interpreters),
+        (judge.name,),
         len(rows),
         len(near),
         len({position.layer for position in made.places}),
         tuple(unseen),
         levels,
-        compared,
+        int(scores[sure].size),
         0,
         int((~sure).sum()),
         True,
     )
-    return replace(made.found, proof=proof)
+    return replace(made.found, proof=proof), scores, source
 
 
 def _near(network: Network, domain: RawRanges, pool: Array, work: int, random: np.random.Generator) -> Array:
@@ -136,7 +158,7 @@ def _same_scores(program: IntegerProgram, scores: Array, theirs: Array, sure: Ar
             (int(x[0]) for x in np.nonzero(wrong & sure[:, None])) if mine.shape == theirs.shape else (0, 0)
         )
         raise different(
-            program.graph.source,
+            program.source,
             "the scores",
             f"score {k} is {scores[row, k]:.9g}, but {theirs[row, k]:.9g} in {who}",
         )
@@ -159,7 +181,7 @@ def _same_outputs(program: IntegerProgram, scores: Array, outputs: Array) -> Non
     if ((classes != theirs) & ~tied).any():
         row = int(np.argmax((classes != theirs) & ~tied))
         raise FileError(
-            f"{program.graph.source}: what was read is not what the source computes: "
+            f"{program.source}: what was read is not what the source computes: "
             f"the class is {classes[row]}, but {int(theirs[row])} in ONNX Runtime. {SORRY}"
         )
 

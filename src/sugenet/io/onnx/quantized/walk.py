@@ -71,7 +71,10 @@ _STRICT = "strict=False reads it in exact numbers, which can differ from runtime
 class IntegerProgram:
     """A quantized graph in integer operations."""
 
-    graph: Graph
+    source: str
+    """File, for messages."""
+    port: str
+    """Name of the input."""
     raw: RawInput | LevelArray
     """The input: floats before the first quantizer, or integers."""
     start: LevelWire | None
@@ -89,7 +92,9 @@ class IntegerProgram:
     left_out: tuple[str, ...]
     picks: bool
     exact: bool
-    """Whether ONNX Runtime computes the same everywhere, by its own arithmetic."""
+    """Whether the runtime computes the same everywhere, by its own arithmetic."""
+    channels_last: bool = False
+    """Whether raw samples have the shape (height, width, channels)."""
 
 
 class Walk:
@@ -160,7 +165,8 @@ class Walk:
                 f"Let a quantizer or a matrix product be the last operation."
             )
         return IntegerProgram(
-            graph,
+            graph.source,
+            port.name,
             raw if self.first is None else replace(self.first, shape=raw.shape),
             self.start,
             self.start_grid,

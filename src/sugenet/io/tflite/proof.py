@@ -1,0 +1,38 @@
+"""Compare an 8-bit import with its file before it is returned: every tensor, value by value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.io.exact.report import ImportReport
+from sugenet.io.onnx.quantized.network import LevelImport
+from sugenet.io.onnx.quantized.proof import LevelJudge, compared_levels
+from sugenet.io.onnx.quantized.walk import IntegerProgram
+from sugenet.io.tflite.arithmetic import Kernels
+from sugenet.io.tflite.file import TfliteFile
+from sugenet.io.tflite.interpreter import IntegerRunner
+
+__all__ = ["prove_integers"]
+
+_Array = npt.NDArray[Any]
+
+
+def prove_integers(
+    made: LevelImport, program: IntegerProgram, file: TfliteFile, kernels: Kernels
+) -> ImportReport:
+    """Return the import with its proof, or refuse it and name the first tensor that differs."""
+    runner = IntegerRunner(file, kernels, program.scores)
+
+    def run(rows: _Array) -> tuple[_Array, dict[str, _Array], _Array]:
+        scores, tensors = runner(rows)
+        maps = {
+            key: tensor.transpose(0, 3, 1, 2) if tensor.ndim == 4 else tensor
+            for key, tensor in tensors.items()
+        }
+        return scores, maps, np.zeros(len(rows), bool)
+
+    name = f"an interpreter of its operators in 8-bit integers, rounded like the {kernels} kernels"
+    return compared_levels(made, program, LevelJudge(name, run))[0]
