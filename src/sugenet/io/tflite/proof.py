@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from sugenet.io.exact.report import ImportReport
 from sugenet.io.onnx.quantized.network import LevelImport
-from sugenet.io.onnx.quantized.proof import LevelJudge, compared_levels
+from sugenet.io.onnx.quantized.proof import LevelInterpreter, compared_levels
 from sugenet.io.onnx.quantized.walk import IntegerProgram
 from sugenet.io.tflite.arithmetic import Kernels
 from sugenet.io.tflite.file import TfliteFile
@@ -35,4 +35,4 @@ def prove_integers(
         return scores, maps, np.zeros(len(rows), bool)
 
     name = f"an interpreter of its operators in 8-bit integers, rounded like the {kernels} kernels"
-    return compared_levels(made, program, LevelJudge(name, run))[0]
+    return compared_levels(made, program, LevelInterpreter(name, run))[0]

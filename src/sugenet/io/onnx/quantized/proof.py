@@ -26,7 +26,7 @@ from sugenet.io.proof.near import RawRanges, turning
 from sugenet.io.proof.proving import SORRY, different, work_of
 from sugenet.nn import Network
 
-__all__ = ["LevelJudge", "compared_levels", "prove_levels"]
+__all__ = ["LevelInterpreter", "compared_levels", "prove_levels"]
 
 _WORK = 1 << 27
 _MOST, _LEAST = 256, 8
@@ -34,7 +34,7 @@ _ROUND = 2.0**-20
 
 
 @dataclass(frozen=True, eq=False)
-class LevelJudge:
+class LevelInterpreter:
     """An interpreter of a quantized file."""
 
     name: str
@@ -47,23 +47,23 @@ class LevelJudge:
 
 def prove_levels(made: LevelImport, program: IntegerProgram, graph: Graph) -> ImportReport:
     """Return the import with its proof, or refuse it and name the first tensor that differs."""
-    interpreter = IntegerRun(graph, program.scores)
-    judge = LevelJudge(
-        "an interpreter of its operators in integers and float32", lambda rows: _batched(interpreter, rows)
+    run = IntegerRun(graph, program.scores)
+    interpreter = LevelInterpreter(
+        "an interpreter of its operators in integers and float32", lambda rows: _batched(run, rows)
     )
-    found, scores, source = compared_levels(made, program, judge)
+    found, scores, source = compared_levels(made, program, interpreter)
     runner = _runtime(graph, program)
     proof = required(found.proof, graph.source)
     if isinstance(runner, str):
-        proof = replace(proof, judges=(f"{judge.name} ({runner})",))
+        proof = replace(proof, interpreters=(f"{interpreter.name} ({runner})",))
     elif program.exact:
         _same_outputs(program, scores, runner(source))
-        proof = replace(proof, judges=(judge.name, "ONNX Runtime"), scores=2 * proof.scores)
+        proof = replace(proof, interpreters=(interpreter.name, "ONNX Runtime"), scores=2 * proof.scores)
     return replace(found, proof=proof)
 
 
 def compared_levels(
-    made: LevelImport, program: IntegerProgram, judge: LevelJudge
+    made: LevelImport, program: IntegerProgram, interpreter: LevelInterpreter
 ) -> tuple[ImportReport, Array, Array]:
     """Return the import with its proof, its scores, and the samples in the file's numbers."""
     network = made.found.network
@@ -82,7 +82,7 @@ def compared_levels(
     scores = network.head.logits(network.head.match_counts(shown[-1]))
     levels = 0
     try:
-        theirs, tensors, unsure = judge.run(source)
+        theirs, tensors, unsure = interpreter.run(source)
     except UncomparableError as error:
         raise FileError(
             f"{program.source}: it was read, but its interpreter cannot run it to compare: {error} "
@@ -102,12 +102,12 @@ def compared_levels(
             raise different(
                 program.source,
                 repr(index.name),
-                f"value {neuron} is {mine[row, neuron]}, but {other[row, neuron]} in {judge.name}",
+                f"value {neuron} is {mine[row, neuron]}, but {other[row, neuron]} in {interpreter.name}",
             )
         levels += int(mine[sure].size)
-    _same_scores(program, scores, theirs, sure, judge.name)
+    _same_scores(program, scores, theirs, sure, interpreter.name)
     proof = ImportProof(
-        (judge.name,),
+        (interpreter.name,),
         len(rows),
         len(near),
         len({position.layer for position in made.places}),
