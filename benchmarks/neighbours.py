@@ -23,7 +23,7 @@ import numpy as np
 
 import sugenet as sg
 from benchmarks._gates import SETS, Clauses, trained
-from tests.fuzzing import exports, logic_gates, tsetlin_machines
+from tests.fuzzing import exports, logic_gates, truth_tables, tsetlin_machines
 
 QUESTION = 1.0
 """Seconds for each question, for sugenet and for the SAT solver."""
@@ -52,6 +52,7 @@ def missing(what: str, package: str) -> None:
 def tsetlin(options: argparse.Namespace, seconds: float) -> dict[str, Any]:
     """Models of tmu, and robustness of one that it trained."""
     counted("Tsetlin machines as arrays, definition", tsetlin_machines.compare, options.seed, seconds, 1000)
+    counted("look-up tables, definition", truth_tables.compare, options.seed, seconds, 1000)
     logging.disable(logging.CRITICAL)
     if not tsetlin_machines.has_tmu():
         missing("Tsetlin machines, tmu", "tmu")
