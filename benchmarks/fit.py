@@ -48,7 +48,7 @@ from threadpoolctl import threadpool_limits
 import sugenet as sg
 from sugenet.capacity import Ordinal
 from sugenet.fit import Ratings, fit_capacity
-from sugenet.fit.estimators import SugenoClassifier, SugenoRegressor
+from sugenet.fit.sugeno.estimators import SugenoClassifier, SugenoRegressor
 
 INSTALL = "pip install --no-deps skordinal==0.2.0 mord==0.7 sugeno-classifier==1.0.1 pulp xgboost==3.2.0"
 PATIENCE = 12.0

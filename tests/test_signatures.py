@@ -15,6 +15,7 @@ PUBLIC = [
     "sugenet.engines",
     "sugenet.fit",
     "sugenet.fit.estimators",
+    "sugenet.fit.sugeno.estimators",
     "sugenet.io",
     "sugenet.logic",
     "sugenet.problem",

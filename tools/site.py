@@ -54,7 +54,17 @@ GROUPS = {
 """Groups of the names of `import sugenet`, each a page: title and names, in the order of the page."""
 
 MODULES = (
-    *("reason", "nn", "fit", "fit.estimators", "sweeps", "logic", "capacity", "spiking"),
+    *(
+        "reason",
+        "nn",
+        "fit",
+        "fit.estimators",
+        "fit.sugeno.estimators",
+        "sweeps",
+        "logic",
+        "capacity",
+        "spiking",
+    ),
     *("io", "show", "models", "errors", "checker", "bits"),
 )
 """Modules whose public names have a page."""

@@ -641,3 +641,12 @@ def test_a_constant_column_in_bins():
         pipe.fit(numbers, y)
     net = sg.from_sklearn(pipe, numbers)
     assert [net.classes[k] for k in net.predict(numbers)] == pipe.predict(numbers).tolist()
+
+
+def test_integers_are_known_beside_their_fill_and_if_they_are_large():
+    rng = np.random.default_rng(1098)
+    frame = pd.DataFrame({"big": rng.integers(2**40, 2**52, 80), "on": rng.random(80) < 0.6})
+    y = np.where(frame.on ^ (frame.big > 2**51), "yes", "no")
+    pipe = make_pipeline(SimpleImputer(strategy="median"), RobustScaler(), classifier())
+    net = sg.from_sklearn(pipe.fit(frame.astype(float), y))
+    assert [coding.whole for coding in net.encoder.codings] == [True, True]

@@ -35,9 +35,10 @@ from sugenet.fit.table import RatedTable, Table, read_cases, read_ratings, read_
 from sugenet.fit.trainer import Trained, train
 
 if TYPE_CHECKING:
-    from sugenet.fit.estimators import BNNClassifier, SugenoClassifier
+    from sugenet.fit.estimators import BNNClassifier
     from sugenet.fit.folding import Comparison, compare
     from sugenet.fit.module import LevelModule
+    from sugenet.fit.sugeno.estimators import SugenoClassifier
 
 __all__ = [
     "BNNClassifier",
@@ -78,7 +79,7 @@ __all__ = [
 ]
 
 _LATER = {"Comparison": "folding", "compare": "folding", "LevelModule": "module"}
-_LATER |= {"BNNClassifier": "estimators", "SugenoClassifier": "estimators"}
+_LATER |= {"BNNClassifier": "estimators", "SugenoClassifier": "sugeno.estimators"}
 """Modules of the names that require PyTorch or scikit-learn."""
 
 

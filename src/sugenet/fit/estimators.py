@@ -1,10 +1,9 @@
-"""scikit-learn estimators that train networks, learn Sugeno integrals and turn features into bits.
+"""scikit-learn estimators that train networks and turn features into bits.
 
-`BNNClassifier` trains with `train` and predicts with the exact packed network. The Sugeno estimators learn
-from tables and predict with integers alone.
+`BNNClassifier` trains with `train` and predicts with the exact packed network.
 
 ``from sugenet.fit.estimators import BNNClassifier`` requires scikit-learn. `BNNClassifier.fit` also requires
-PyTorch, but a fitted classifier predicts without it. The other estimators require scikit-learn alone.
+PyTorch, but a fitted classifier predicts without it. `FeatureBinarizer` requires scikit-learn alone.
 
 scikit-learn passes folds of the data, so a value that is missing from a fold must still be readable. To
 predict, estimators only compare numbers with cuts. The values seen imply nothing else: `BNNClassifier`
@@ -15,120 +14,50 @@ Only categories and exact integers form closed sets.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
-from datetime import date
 from functools import lru_cache
 from math import inf
-from typing import Any, TypeAlias, get_args
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from sugenet.capacity.arguments import plain
-from sugenet.errors import EncodingError, SugenetError, how_to_install
-from sugenet.fit.capacities import Ratings
+from sugenet.errors import EncodingError, SugenetError
 from sugenet.fit.columns import Missing, RawColumn, RawTable, refuse_gaps
 from sugenet.fit.encoding import CodingChoice, informative, learn_coding, learn_encoder
+from sugenet.fit.features import (
+    BOOLS,
+    TEXTS,
+    ClassifierMixin,
+    Estimator,
+    Table,
+    Tags,
+    TransformerMixin,
+    check_is_fitted,
+    check_random_state,
+    classes_of,
+    column_names,
+    feature_names_in,
+    floats_of,
+    holds,
+    read_features,
+    titles_of,
+)
 from sugenet.fit.pipelines import TrainingColumns, compose
 from sugenet.fit.scores import Scores
 from sugenet.fit.search import check_searchable
 from sugenet.fit.settings import Epoch, Settings
-from sugenet.fit.sugeno import LevelRule, ScoreCard
-from sugenet.fit.sugeno.columns import (
-    FeatureLevels,
-    Target,
-    declared_chain,
-    declared_for,
-    learn_chain,
-    named_target,
-    nearest_ranks,
-    number_target,
-    ordered_categories,
-    read_directions,
-)
-from sugenet.fit.sugeno.learning import Bools, Ints
-from sugenet.fit.sugeno.model import LearnedModel, Terms, learn_model
 from sugenet.fit.trainer import as_table, train
-from sugenet.fit.weights import class_factors, sample_weights, taken
+from sugenet.fit.weights import sample_weights, taken
 from sugenet.nn import Coding, Domain, Encoder, Network, OneHot, Steps, bit, network_of, thermometer
 from sugenet.nn.columns import Columns, Preparation
-from sugenet.nn.samples import columns_of, labels_of, named_rows, rows_of
 
-__all__ = [
-    "BNNClassifier",
-    "FeatureBinarizer",
-    "SugenoClassifier",
-    "SugenoRegressor",
-]
-
-try:
-    from sklearn.base import (  # type: ignore[import-untyped]
-        BaseEstimator,
-        ClassifierMixin,
-        RegressorMixin,
-        TransformerMixin,
-    )
-    from sklearn.metrics import d2_absolute_error_score  # type: ignore[import-untyped]
-    from sklearn.utils import Tags, check_random_state  # type: ignore[import-untyped]
-    from sklearn.utils.multiclass import check_classification_targets  # type: ignore[import-untyped]
-    from sklearn.utils.validation import (  # type: ignore[import-untyped]
-        _check_feature_names_in,
-        check_array,
-        check_is_fitted,
-        check_X_y,
-        validate_data,
-    )
-except ImportError as error:
-    raise ImportError(
-        f"sugenet.fit.estimators needs scikit-learn 1.6 or later ({error}). Install it "
-        f"{how_to_install('sklearn')}."
-    ) from error
+__all__ = ["BNNClassifier", "FeatureBinarizer"]
 
 
-_Table: TypeAlias = npt.NDArray[Any]
-_TEXTS = (str, bytes)
-_BOOLS = (bool, np.bool_)
-_OTHERS = (*_TEXTS, *_BOOLS, date, np.datetime64, type(None))
-"""Types of values that are not numbers."""
-
-
-class _Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """Shared base class of the estimators."""
-
-    def _set_parameters(self, values: Mapping[str, Any]) -> None:
-        """Store each argument of `__init__` unchanged under its name, as scikit-learn requires."""
-        for name, value in values.items():
-            if name != "self":
-                setattr(self, name, value)
-
-    def __sklearn_tags__(self) -> Tags:
-        """Tell scikit-learn that categories are accepted."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True
-        return tags
-
-    def _training_data(self, X: Any, y: Any, *, gaps: bool = False) -> tuple[_Table, _Table]:
-        if y is None:
-            raise EncodingError(
-                f"This {type(self).__name__} requires y to be passed, but the target y is None."
-            )
-        table, labels = _read_features(self, X, fit=True, y=y, gaps=gaps)
-        return table, np.asarray(labels)
-
-
-def _classes_of(labels: _Table) -> tuple[_Table, _Table]:
-    """Return the classes, and the class index of each sample."""
-    check_classification_targets(labels)
-    kinds, numbers = np.unique(labels, return_inverse=True)
-    if len(kinds) < 2:
-        raise EncodingError(
-            f"y holds one class only, {kinds.tolist()[0]!r}. At least two classes are needed."
-        )
-    return kinds, numbers
-
-
-class FeatureBinarizer(TransformerMixin, _Estimator):  # type: ignore[misc]
+class FeatureBinarizer(TransformerMixin, Estimator):  # type: ignore[misc]
     """Transformer from features to bits: cuts for numbers, categories for texts; booleans are already bits.
 
     Parameters
@@ -169,8 +98,8 @@ class FeatureBinarizer(TransformerMixin, _Estimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None) -> FeatureBinarizer:  # noqa: ARG002  # a pipeline hands over y
         """Learn cuts and categories; y is ignored."""
-        table = _read_features(self, X, fit=True)
-        self.encoder_ = _encoder_of(table, self.coding, self.cuts, _column_names(X))
+        table = read_features(self, X, fit=True)
+        self.encoder_ = _encoder_of(table, self.coding, self.cuts, column_names(X))
         self._ends = [
             (float(np.min(table[:, i])), float(np.max(table[:, i])))
             if isinstance(coding, Steps)
@@ -182,9 +111,9 @@ class FeatureBinarizer(TransformerMixin, _Estimator):  # type: ignore[misc]
     def transform(self, X: Any) -> npt.NDArray[np.bool_]:
         """Return the bits, one row per sample."""
         check_is_fitted(self)
-        return self.encoder_.encode(_read_features(self, X, fit=False))
+        return self.encoder_.encode(read_features(self, X, fit=False))
 
-    def inverse_transform(self, X: Any) -> _Table:
+    def inverse_transform(self, X: Any) -> Table:
         """Return raw values that have these bits: the category, or for a number the midpoint between its
         cuts.
 
@@ -199,7 +128,7 @@ class FeatureBinarizer(TransformerMixin, _Estimator):  # type: ignore[misc]
             )
         codings = self.encoder_.codings
         numeric = all(isinstance(coding, Steps) for coding in codings)
-        out: _Table = np.empty((len(bits), len(codings)), dtype=np.float64 if numeric else object)
+        out: Table = np.empty((len(bits), len(codings)), dtype=np.float64 if numeric else object)
         for i, coding in enumerate(codings):
             group = self.encoder_.group(i)
             on = bits[:, group.start : group.stop] > 0
@@ -209,7 +138,7 @@ class FeatureBinarizer(TransformerMixin, _Estimator):  # type: ignore[misc]
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
         """Return the meaning of each bit, such as ``age >= 18`` or ``colour = red``."""
         check_is_fitted(self)
-        spoken = Encoder(self.encoder_.codings, _check_feature_names_in(self, input_features))
+        spoken = Encoder(self.encoder_.codings, feature_names_in(self, input_features))
         return np.array([spoken.words(index) for index in range(spoken.width)], dtype=object)
 
     def __sklearn_tags__(self) -> Tags:
@@ -219,126 +148,36 @@ class FeatureBinarizer(TransformerMixin, _Estimator):  # type: ignore[misc]
         return tags
 
 
-def _read_features(
-    estimator: Any,
-    X: Any,
-    *,
-    fit: bool,
-    y: Any = None,
-    names: Sequence[str] | None = None,
-    gaps: bool = False,
-) -> Any:
-    """Check X, and y if given, as scikit-learn does; return numbers as float64 and other values unchanged.
-
-    Sets or compares `n_features_in_` and `feature_names_in_` of the estimator, which rejects columns in
-    another order. If it was fitted without names, the columns must be those of `names`. If `names` is missing
-    too, scikit-learn warns and accepts the columns in the given order, as its checks require of transformers.
-    With `gaps`, the caller deals with missing and infinite values.
-    """
-    if names is not None and hasattr(X, "columns") and not hasattr(estimator, "feature_names_in_"):
-        X = rows_of(X, names)
-    if isinstance(X, np.ndarray | Sequence) and labels_of(X) is not None:
-        raise EncodingError("scikit-learn reads names from data frames only. Pass pandas.DataFrame(X).")
-    # a list that mixes numbers and texts stays mixed
-    if isinstance(X, Sequence) and np.asarray(X).dtype.kind in "US":
-        X = np.array(X, dtype=object)
-    how = {
-        "dtype": None,
-        "ensure_min_samples": 2 if fit else 1,
-        "ensure_all_finite": not gaps,
-        "estimator": estimator,
-    }
-    if not hasattr(X, "columns"):
-        data = validate_data(estimator, *((X,) if y is None else (X, y)), reset=fit, **how)
-    else:
-        validate_data(estimator, X, reset=fit, skip_check_array=True)  # names
-        array = _array_of(X)  # scikit-learn cannot convert each mixture of types
-        data = check_array(array, input_name="X", **how) if y is None else check_X_y(array, y, **how)
-    return _plain(data) if y is None else (_plain(data[0]), data[1])
-
-
-def _array_of(table: Any) -> _Table:
-    """Return a table of any library as an array, of objects if its columns have several types."""
-    columns = columns_of(table, [str(label) for label in labels_of(table) or ()]) or []
-    kinds = {column.dtype.kind for column in columns}
-    if kinds <= set("iuf") or (len(kinds) == 1 and kinds != {"O"}):
-        return np.stack(columns, axis=1)
-    array = np.empty((len(table), len(columns)), dtype=object)
-    for index, column in enumerate(columns):
-        cells = RawColumn("", column)
-        array[:, index] = list(column)
-        if cells.numbers is not None and not cells.is_bool:
-            array[cells.gaps, index] = np.nan
-    return array
-
-
-def _column_names(X: Any) -> list[str] | None:
-    """Return the column names of a data frame, or None for arrays and for frames made without names."""
-    return named_rows(X)[1] if hasattr(X, "columns") else None
-
-
-def _titles(names: Iterable[object] | None, table: _Table) -> list[str]:
-    """Return names as texts; x1, x2 and so on without them."""
-    return [f"x{i}" for i in range(1, table.shape[1] + 1)] if names is None else list(map(str, names))
-
-
 def _encoder_of(
-    table: _Table, coding: CodingChoice, cuts: Any, names: Iterable[object] | None = None
+    table: Table, coding: CodingChoice, cuts: Any, names: Iterable[object] | None = None
 ) -> Encoder:
-    """Learn an encoder column by column, from the output of `_read_features`."""
+    """Learn an encoder column by column, from the output of `read_features`."""
     if coding not in get_args(CodingChoice):
         raise SugenetError(
             f"coding={coding!r} is not known; it is one of {', '.join(get_args(CodingChoice))}."
         )
-    titles = _titles(names, table)
+    titles = titles_of(names, table)
     feature_cuts = _declared_cuts(cuts, table.shape[1])
     if coding in ("bits", "integers"):
         return learn_encoder(table, coding=coding, names=titles)
     codings: list[Coding] = []
     for i, title in enumerate(titles):
         column = table[:, i]
-        if coding == "auto" and _holds(column, _BOOLS, all):
+        if coding == "auto" and holds(column, BOOLS, all):
             codings.append(bit())
-        elif coding == "auto" and _holds(column, _TEXTS, any):
+        elif coding == "auto" and holds(column, TEXTS, any):
             codings.append(learn_coding(column.astype(object), title, "auto", 1))
         elif feature_cuts is not None:
             codings.append(thermometer(feature_cuts[i]))
         else:
-            codings.append(learn_coding(_floats(column, title), title, "cuts", int(cuts)))
+            codings.append(learn_coding(floats_of(column, title), title, "cuts", int(cuts)))
     return informative(Encoder(codings, titles))
-
-
-def _plain(table: Any) -> _Table:
-    """Return numbers as float64, so that their type does not matter; uint8 stays, since its range is
-    known.
-    """
-    array = np.asarray(table)
-    if array.dtype.kind == "O" and not any(_holds(column, _OTHERS, any) for column in array.T):
-        return np.stack([_floats(column, f"feature {i}") for i, column in enumerate(array.T)], axis=1)
-    return array.astype(np.float64) if array.dtype.kind in "iuf" and array.dtype != np.uint8 else array
-
-
-def _holds(column: _Table, kinds: tuple[type, ...], quantifier: Callable[[Iterable[bool]], bool]) -> bool:
-    if column.dtype != object:
-        column = column[:1]  # one type for all
-    return quantifier(isinstance(value, kinds) for value in column.tolist())
-
-
-def _floats(column: _Table, name: str) -> npt.NDArray[np.float64]:
-    try:
-        return column.astype(np.float64)
-    except TypeError as error:
-        raise TypeError(f"{name} cannot be read: {error}. Give numbers, or texts for categories.") from error
-    except ValueError as error:
-        raise EncodingError(
-            f"{name} needs numbers, but {error}. Texts are for columns of categories."
-        ) from error
 
 
 def _declared_cuts(cuts: Any, features: int) -> list[list[float]] | None:
     """Return the cuts of each feature, or None if `cuts` is a number of cuts to find."""
     if not isinstance(cuts, Iterable):
-        if isinstance(cuts, _BOOLS) or not isinstance(cuts, int | np.integer) or cuts < 1:
+        if isinstance(cuts, BOOLS) or not isinstance(cuts, int | np.integer) or cuts < 1:
             raise SugenetError(f"cuts={cuts!r} must be an integer of at least 1, or the cuts themselves.")
         return None
     rows = list(cuts)
@@ -395,549 +234,7 @@ def _value(coding: Coding, state: int, ends: tuple[float, float]) -> Any:
     return min(max(wanted, low), high)
 
 
-_TENTHS = np.arange(1, 10) / 10
-
-
-class _SugenoEstimator(_Estimator):
-    """Shared base class of the Sugeno estimators: reads features, learns the model and shows it."""
-
-    def _table(self, X: Any, y: Any) -> tuple[_Table, _Table]:
-        if y is not None:
-            self._check_settings()
-        table, labels = self._training_data(X, y)
-        self._names = _titles(_column_names(X), table)
-        orders = declared_for(self.orders, self._names, "orders")
-        frame = X if hasattr(X, "columns") else None
-        self._orders = [
-            order if order is not None or frame is None else ordered_categories(frame.iloc[:, i])
-            for i, order in enumerate(orders)
-        ]
-        return table, labels
-
-    def _check_settings(self) -> None:
-        is_integer = isinstance(self.terms, int | np.integer) and not isinstance(self.terms, bool)
-        if self.terms != "card" and not (is_integer and self.terms >= 1):
-            raise SugenetError(f"terms is {self.terms!r}; give an integer of at least 1, or 'card'.")
-        for name, low, high in (("smoothing", 0, 1), ("smoothness", 0, 1e9)):
-            value = getattr(self, name)
-            if (
-                isinstance(value, bool)
-                or not isinstance(value, int | float | np.number)
-                or not low <= value <= high
-            ):
-                raise SugenetError(f"{name} is {value!r}; give a number from {low} to {high:g}.")
-        for name, low in (("cuts", 1), ("points", 1)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
-                raise SugenetError(f"{name} is {value!r}; give an integer of at least {low}.")
-        if self.utilities is not None and self.terms != 1:
-            raise SugenetError(
-                "utilities are given, so there is one Sugeno integral of them: terms must be 1."
-            )
-
-    def _chains(
-        self, table: npt.NDArray[Any], target: Target
-    ) -> tuple[tuple[FeatureLevels, ...], Ints | None]:
-        """Return the features as chains, and the cuts if utilities are given."""
-        ways = read_directions(self.directions, self._names)
-        if self.utilities is None:
-            return tuple(
-                learn_chain(table[:, i], name, target.ranks, self._orders[i], self.cuts, ways[i])
-                for i, name in enumerate(self._names)
-            ), None
-        if any(ways):
-            raise SugenetError("utilities are given and say which values are better: leave out directions.")
-        same = isinstance(self.utilities, str) and self.utilities == "same"
-        utilities = (
-            [None] * len(self._names) if same else declared_for(self.utilities, self._names, "utilities")
-        )
-        missing = next((name for name, one in zip(self._names, utilities, strict=True) if one is None), None)
-        if missing is not None and not same:
-            raise SugenetError(f"utilities has no entry for {missing}. Give one per feature, or 'same'.")
-        levels = target.levels.tolist()
-        both = [declared_chain(name, one, levels) for name, one in zip(self._names, utilities, strict=True)]
-        return tuple(chain for chain, _ in both), np.array([cuts for _, cuts in both])
-
-    def _learn(
-        self,
-        table: npt.NDArray[Any],
-        target: Target,
-        reached: Bools,
-        weights: npt.NDArray[np.float64],
-        levels: Sequence[Any] | None = None,
-        offsets: npt.NDArray[np.float64] | None = None,
-    ) -> LearnedModel:
-        chains, cuts = self._chains(table, target)
-        if len(target.levels) == 1:  # one value only: it is the answer
-            card = ScoreCard(tuple((0,) * (len(chain.steps) + 1) for chain in chains), ())
-            return LearnedModel(chains, tuple(target.levels.tolist()), (), card)
-        return learn_model(
-            table,
-            reached,
-            chains,
-            target.levels.tolist() if levels is None else levels,
-            weights=weights,
-            gaps=target.gaps if offsets is None else np.ones(len(offsets)),
-            offsets=np.zeros(reached.shape[1]) if offsets is None else offsets,
-            terms=self.terms,
-            cuts=cuts,
-            smoothing=0.0 if cuts is not None else float(self.smoothing),
-            smoothness=float(self.smoothness),
-            points=int(self.points),
-            rng=np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1)),
-        )
-
-    def _read(self, X: Any) -> npt.NDArray[Any]:
-        check_is_fitted(self)
-        return np.asarray(_read_features(self, X, fit=False, names=self._names))
-
-    def _one(self, what: str) -> LearnedModel:
-        """Return the model, if there is exactly one."""
-        check_is_fitted(self)
-        if isinstance(self.model_, Mapping):
-            raise AttributeError(
-                f"{what} is of one model, but there is one for each class: see model_[class]."
-            )
-        return self.model_  # type: ignore[no-any-return]
-
-    @property
-    def rules_(self) -> tuple[LevelRule, ...] | dict[Any, tuple[LevelRule, ...]]:
-        """The model as rules: the prediction is the best level among the rules that hold, else the worst
-        level.
-        """
-        check_is_fitted(self)
-        if isinstance(self.model_, Mapping):
-            return {kind: model.rules for kind, model in self.model_.items()}
-        return self.model_.rules  # type: ignore[no-any-return]
-
-    @property
-    def capacity_(self) -> Any:
-        """The capacity of the only Sugeno integral: over the features, or for a card over the levels they
-        reach.
-        """
-        model = self._one("capacity_")
-        if len(model.capacities) > 1:
-            raise AttributeError("there are several terms, each with a capacity: see capacities_.")
-        return model.capacities[0]
-
-    @property
-    def capacities_(self) -> tuple[Any, ...]:
-        """The capacity of every term."""
-        return self._one("capacities_").capacities
-
-    @property
-    def utilities_(self) -> dict[str, tuple[Any, ...]]:
-        """The utility of each level of each feature, as levels of the target, worst first."""
-        model = self._one("utilities_")
-        if len(model.terms) != 1:
-            raise AttributeError("utilities_ is of one Sugeno integral: see model_.utilities(term).")
-        return model.utilities()
-
-    @property
-    def card_(self) -> ScoreCard:
-        """The score card, with ``terms="card"``."""
-        model = self._one("card_")
-        if model.card is None:
-            raise AttributeError("there is no score card: give terms='card'.")
-        return model.card
-
-    def _ratings(self, X: Any, ranks: Ints) -> Ratings:
-        """Return the samples as the only integral reads them: utilities on the scale of the target, and
-        levels.
-        """
-        model = self._one("ratings")
-        if len(model.terms) != 1:
-            raise SugenetError("ratings are those of one Sugeno integral. Give terms=1.")
-        one = model.terms[0].least
-        rows = model.read(self._read(X))
-        phi = [np.array(one.utilities(i, len(chain.steps) + 1)) for i, chain in enumerate(model.chains)]
-        worth = np.column_stack([phi[i][rows[:, i]] for i in range(len(phi))])
-        return Ratings(
-            model.scale.decode(worth),
-            model.scale.decode(ranks),
-            model.scale,
-            [chain.name for chain in model.chains],
-        )
-
-    @property
-    def directions_(self) -> dict[str, str]:
-        """For each feature, "rising" if larger values are better, else "falling"."""
-        return {chain.name: chain.direction for chain in self._one("directions_").chains}
-
-
-class SugenoRegressor(RegressorMixin, _SugenoEstimator):  # type: ignore[misc]
-    """Regressor for numbers and ordered names: a Sugeno integral, or the maximum of several.
-
-    The prediction is monotone in every feature and uses comparisons only. `rules_` states it in full.
-
-    Parameters
-    ----------
-    terms
-        The kind of model.
-
-        - ``1``: one Sugeno integral, with one utility per feature. The model is a table of utilities and a
-          few focal sets, and is easy to read. It cannot express every monotone function, because it does not
-          compensate: two mediocre features never make a good one.
-        - An integer k > 1: the maximum of k such integrals, each with its own utilities. With enough terms it
-          expresses any monotone function. The reader must compare k tables, and a feature no longer has a
-          single utility.
-        - ``"card"``: a score card, with integer points for every level of a feature, and sums to reach. It is
-          one Sugeno integral over "the feature reaches the level", and as accurate as models with many terms.
-          Its points are easy to read, but it has many rules, and a single point means nothing by itself.
-    utilities
-        None: learned. ``"same"``: the features are on the scale of y. Or a mapping from each feature to a
-        mapping from its values to levels of y. With given utilities, the capacity has the minimum total
-        absolute error of all capacities.
-    directions
-        Whether larger values are better: ``"rising"``, ``"falling"`` or None (learned, see `directions_`),
-        for all, in a list, or in a mapping from features.
-    orders
-        For features that are names, a mapping from the feature to its names, lowest first. Columns of ordered
-        categories (pandas) have their own order.
-    order
-        Names of the levels of y, worst first; ordered categories have their own order. None for numbers.
-    levels
-        Largest number of different predictions for numbers; if y has more values, they are grouped. Integers
-        stay integers; all other numbers of X and y are read as float64, as everywhere in scikit-learn.
-    cuts
-        Largest number of cuts per numeric feature.
-    smoothing
-        Weight of the smooth model (the score card) beside the labels when utilities are learned: 0 for labels
-        alone, 1 for the smooth model alone.
-    smoothness
-        How strongly neighbouring levels of a feature are drawn together in the smooth model.
-    points
-        Largest number of points of a score card; fewer are easier to add up.
-    costs
-        Cost of an error by value of y, as a mapping, or ``"balanced"`` for the same total of every value
-        (default: 1 for every value).
-    random_state
-        Random state for the starting cuts; an integer gives the same model every time.
-
-    Attributes
-    ----------
-    model_ : LearnedModel
-        The learned model, which predicts with integers alone.
-    rules_ : tuple of LevelRule
-        The whole model: the prediction is the best level among the rules that hold, else the worst level.
-    capacity_, capacities_ : SetFunction, tuple of them
-        The capacity of the only term, and those of all terms.
-    utilities_ : dict
-        Utilities of the levels of each feature, if there is one term.
-    card_ : ScoreCard
-        The score card, with ``terms="card"``.
-    directions_ : dict
-        The directions, as given or learned.
-    levels_ : ndarray
-        All possible predictions, worst first.
-    n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
-
-    Examples
-    --------
-    >>> X = [["good", "bad"], ["ok", "good"], ["good", "good"], ["bad", "bad"]]
-    >>> y = ["ok", "ok", "good", "bad"]
-    >>> scale = ["bad", "ok", "good"]
-    >>> model = SugenoRegressor(utilities="same", order=scale).fit(X, y)
-    >>> model.predict([["good", "ok"], ["bad", "good"]])
-    array(['ok', 'bad'], dtype='<U4')
-    >>> model.predict_interval([["good", "ok"], ["bad", "good"]]).tolist()
-    [['ok', 'ok'], ['bad', 'ok']]
-    >>> for rule in model.rules_:
-    ...     print(rule)
-    if x1 >= good and x2 >= good then at least good
-    if x1 >= ok then at least ok
-    """
-
-    def __init__(
-        self,
-        terms: Terms = 1,
-        *,
-        utilities: Any = None,
-        directions: Any = None,
-        orders: Any = None,
-        order: Sequence[Any] | None = None,
-        levels: int = 10,
-        cuts: int = 16,
-        smoothing: float = 0.5,
-        smoothness: float = 1.0,
-        points: int = 1000,
-        costs: Mapping[Any, float] | str | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self._set_parameters(locals())
-
-    def fit(self, X: Any, y: Any) -> SugenoRegressor:
-        """Learn from samples and their targets."""
-        order = self.order if self.order is not None else ordered_categories(y)
-        table, labels = self._table(X, y)
-        if isinstance(self.levels, bool) or not isinstance(self.levels, int | np.integer) or self.levels < 2:
-            raise SugenetError(f"levels is {self.levels!r}; give an integer of at least 2.")
-        target = (
-            named_target(labels, order)
-            if order is not None
-            else number_target(_numbers(labels), int(self.levels))
-        )
-        weights = class_factors(self.costs, target.levels.tolist(), target.ranks, name="costs")[target.ranks]
-        self.levels_ = target.levels
-        self.model_ = self._learn(table, target, target.reached, weights)
-        self._named = not target.is_number
-        return self
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the level of each sample."""
-        table = self._read(X)
-        return np.asarray(self.levels_[self.model_.ranks(table)])
-
-    def predict_interval(self, X: Any) -> npt.NDArray[Any]:
-        """Return the smallest and largest value of each sample over all capacities that fit as well.
-
-        The utilities are those learned or given. If there are several terms, one term at a time varies.
-        """
-        table = self._read(X)
-        return np.asarray(self.levels_[np.column_stack(self.model_.interval(table))])
-
-    def ratings(self, X: Any, y: Any) -> Ratings:
-        """Return the samples as the Sugeno integral reads them: utilities of their values, rated with levels
-        of y.
-
-        Use it for `fit_capacity`, `version_space` and their certificates. Numbers that are not a level are
-        rounded to the nearest one.
-
-        Examples
-        --------
-        >>> from sugenet.fit import fit_capacity
-        >>> X, y = [[0, 2], [1, 1], [2, 0], [2, 2]], [1, 1, 0, 2]
-        >>> model = SugenoRegressor(utilities="same").fit(X, y)
-        >>> fit_capacity(model.ratings(X, y), loss="total").error
-        0
-        """
-        check_is_fitted(self)
-        if self._named:
-            ranks = named_target(np.asarray(y), self.levels_.tolist()).ranks
-        else:
-            ranks = nearest_ranks(y, self.levels_)
-        return self._ratings(X, ranks)
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return R^2 for numbers; for names, the share of a constant's absolute error in levels that is
-        saved.
-        """
-        if not getattr(self, "_named", False):
-            return float(super().score(X, y, sample_weight))
-        truth = named_target(np.asarray(y), self.levels_.tolist()).ranks
-        return float(
-            d2_absolute_error_score(truth, self.model_.ranks(self._read(X)), sample_weight=sample_weight)
-        )
-
-
-class SugenoClassifier(ClassifierMixin, _SugenoEstimator):  # type: ignore[misc]
-    """Classify with a Sugeno integral, or with the maximum of several.
-
-    Of two classes, the second is the level to reach. Ordered classes are the levels of one model. More than
-    two classes without an order get one model each, which states its confidence in tenths. The most confident
-    model decides; of equally confident ones, that of the most frequent class.
-
-    Parameters
-    ----------
-    terms : int or "card"
-        Number of Sugeno integrals, or a score card, see `SugenoRegressor` (default: 1).
-    utilities : dict, "same" or None
-        Utilities of feature values, for two or for ordered classes; None learns them (default: None).
-    directions : str, sequence, dict or None
-        ``"rising"`` or ``"falling"``, for all features or for each; None learns it (default: None).
-    orders : dict or None
-        For features that are names, a mapping from the feature to its names, lowest first (default: None).
-    order : sequence, "sorted" or None
-        The classes, worst first. Ordered categories have their own order. None sorts two classes, and treats
-        more as unordered (default: None).
-    cuts : int
-        Largest number of cuts per numeric feature (default: 16).
-    smoothing : float
-        Weight of the smooth model beside the labels, from 0 to 1 (default: 0.5).
-    smoothness : float
-        How strongly neighbouring levels are drawn together in the smooth model (default: 1.0).
-    points : int
-        Largest number of points of a score card (default: 1000).
-    class_weight : dict, "balanced" or None
-        Cost of an error on samples of a class; 1 for classes that are not listed (default: None).
-        ``"balanced"`` gives all classes the same total.
-    random_state : int, RandomState or None
-        An integer gives the same model every time (default: None).
-
-    Attributes
-    ----------
-    classes_ : ndarray
-        The classes, worst first.
-    model_ : LearnedModel, or dict of them
-        The learned model; for unordered classes, one per class.
-    rules_, capacity_, capacities_, utilities_, card_, directions_
-        As in `SugenoRegressor`. For unordered classes, `rules_` is a dict, and the other attributes are those
-        of ``model_[class]``.
-    n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
-
-    Raises
-    ------
-    SugenetError
-        If a setting or a value cannot be used, when `fit` is called.
-
-    See Also
-    --------
-    BNNClassifier : Train a binarized network.
-    sugenet.fit.SugenoRegressor : The same model for numbers and ordered names.
-
-    Examples
-    --------
-    >>> X = [[300, 1], [250, 0], [120, 0], [90, 1], [140, 1], [310, 0]]
-    >>> y = ["leave", "leave", "take", "take", "take", "leave"]
-    >>> model = SugenoClassifier(random_state=0).fit(X, y)
-    >>> model.predict([[100, 0], [400, 1]])
-    array(['take', 'leave'], dtype='<U5')
-    >>> model.directions_["x1"]
-    'falling'
-    >>> for rule in model.rules_:
-    ...     print(rule)
-    if x1 <= 140 then at least take
-    """
-
-    def __init__(
-        self,
-        terms: Terms = 1,
-        *,
-        utilities: Any = None,
-        directions: Any = None,
-        orders: Any = None,
-        order: Any = None,
-        cuts: int = 16,
-        smoothing: float = 0.5,
-        smoothness: float = 1.0,
-        points: int = 1000,
-        class_weight: Mapping[Any, float] | str | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self._set_parameters(locals())
-
-    def __sklearn_tags__(self) -> Tags:
-        """Tell scikit-learn that the classes of its test data have no order, so a given order fits badly."""
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = self.order is not None
-        return tags
-
-    def fit(self, X: Any, y: Any) -> SugenoClassifier:
-        """Learn from samples and their classes.
-
-        Parameters
-        ----------
-        X : array or data frame
-            Samples, one row each.
-        y : array
-            Class of each sample.
-
-        Returns
-        -------
-        SugenoClassifier
-            The classifier itself.
-        """
-        order = self.order if self.order is not None else ordered_categories(y)
-        table, labels = self._table(X, y)
-        kinds = _classes_of(labels)[0]
-        ordered = order is not None or len(kinds) == 2
-        is_sorted = isinstance(order, str) and order == "sorted"
-        target = named_target(labels, kinds.tolist() if order is None or is_sorted else order)
-        weights = class_factors(self.class_weight, target.levels.tolist(), target.ranks)[target.ranks]
-        self.classes_ = target.levels
-        if ordered:
-            self.model_: Any = self._learn(table, target, target.reached, weights)
-            return self
-        if self.utilities is not None:
-            raise SugenetError(
-                "utilities are levels of y, but the classes have no order. Give order, worst first."
-            )
-        self._frequent = np.argsort(-np.bincount(target.ranks), kind="stable")
-        sure = [float(p) for p in (0.0, *_TENTHS)]
-        offsets = np.log(_TENTHS / (1 - _TENTHS))
-        self.model_ = {}
-        for index, kind in enumerate(target.levels.tolist()):
-            class_target = Target(np.array([False, True]), (target.ranks == index).astype(np.int64), False)
-            self.model_[kind] = self._learn(table, class_target, class_target.reached, weights, sure, offsets)
-        return self
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the class of each sample.
-
-        Parameters
-        ----------
-        X : array or data frame
-            Samples, one row each.
-
-        Returns
-        -------
-        array
-            One class per sample.
-        """
-        table = self._read(X)
-        if not isinstance(self.model_, Mapping):
-            return np.asarray(self.classes_[self.model_.ranks(table)])
-        sure = np.column_stack([model.ranks(table) for model in self.model_.values()])
-        return np.asarray(self.classes_[self._frequent[sure[:, self._frequent].argmax(axis=1)]])
-
-    def predict_interval(self, X: Any) -> npt.NDArray[Any]:
-        """Return the smallest and largest class of each sample over all capacities that fit as well.
-
-        The utilities are those learned or given. If there are several terms, one term at a time varies.
-
-        Parameters
-        ----------
-        X : array or data frame
-            Samples, one row each.
-
-        Returns
-        -------
-        array
-            One row per sample: the smallest and the largest class.
-        """
-        check_is_fitted(self)
-        if isinstance(self.model_, Mapping):
-            raise SugenetError("classes without order have no interval. Give order, worst first.")
-        table = self._read(X)
-        return np.asarray(self.classes_[np.column_stack(self.model_.interval(table))])
-
-    def ratings(self, X: Any, y: Any) -> Ratings:
-        """Return the samples as the Sugeno integral reads them: utilities of their values, rated with
-        classes.
-
-        Use it for `fit_capacity`, `version_space` and their certificates.
-
-        Parameters
-        ----------
-        X : array or data frame
-            Samples, one row each.
-        y : array
-            Class of each sample.
-
-        Returns
-        -------
-        Ratings
-            Rated alternatives, one per sample.
-        """
-        check_is_fitted(self)
-        return self._ratings(X, named_target(np.asarray(y), self.classes_.tolist()).ranks)
-
-
-def _numbers(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    if y.dtype.kind in "iuf":
-        return y
-    try:
-        return y.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise EncodingError(
-            f"y holds names ({error}), and nothing says which are better. Give order, worst first, or y as "
-            f"ordered categories."
-        ) from error
-
-
-class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
+class BNNClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
     """Classify with a binarized network, or with one of more levels.
 
     Parameters
@@ -1183,8 +480,8 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
             rows = np.flatnonzero(weights)
             X = taken(X, rows) if hasattr(X, "columns") else X
             table, labels, weights = (part[rows] for part in (table, labels, weights))
-        kinds, numbers = _classes_of(labels)
-        titles = _column_names(X)
+        kinds, numbers = classes_of(labels)
+        titles = column_names(X)
         if (
             self.encoder is not None
             and titles is not None
@@ -1232,7 +529,7 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
             **read,
         )
         cells = [
-            RawColumn(name, column) for name, column in zip(_titles(titles, table), table.T, strict=True)
+            RawColumn(name, column) for name, column in zip(titles_of(titles, table), table.T, strict=True)
         ]
         self._seen = TrainingColumns.of(cells, self.types)
         is_table = self.encoder is None and getattr(X, "dtype", None) != np.uint8
@@ -1293,7 +590,7 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
     def _read(self, X: Any) -> RawTable:
         check_is_fitted(self)
         names = _columns_of(self.network_.encoder).names
-        table = _table_of(_read_features(self, X, fit=False, names=names, gaps=True), names)
+        table = _table_of(read_features(self, X, fit=False, names=names, gaps=True), names)
         if self.missing == "refuse":
             hint = "Fill them in, or fit with missing='category' or missing='impute'."
             refuse_gaps([RawColumn(name, table[name]) for name in names], hint)
@@ -1331,7 +628,7 @@ def _composed(pickled: bytes) -> Network:
     return classifier._compose(pipeline)
 
 
-def _table_of(rows: _Table, names: Sequence[str]) -> RawTable:
+def _table_of(rows: Table, names: Sequence[str]) -> RawTable:
     """Return rows as a table with these names."""
     return RawTable(RawColumn(name, rows[:, index]) for index, name in enumerate(names))
 

@@ -638,18 +638,27 @@ def _comes_from_integers(column: StepColumn, values: Cells | None) -> bool | Non
     """
     if values is None or not column.is_affine:
         return None
-    if column.fills:
-        made = column.values(
-            np.array([fill for fill in column.fills if isinstance(fill, int | float)], float)
-        )
-        values = values[~np.isin(values, made)]
     if column.is_raw or len(values) < 2:
-        return bool(len(values)) and column.is_raw and all(float(value).is_integer() for value in values)
+        return column.is_raw and all(float(value).is_integer() for value in values)
+    fills = np.array([fill for fill in column.fills if isinstance(fill, int | float)], float)
+    without = values[~np.isin(values, column.values(fills))]
+    return _are_scaled_integers(column, values) or (
+        len(without) > 1 and _are_scaled_integers(column, without)
+    )
+
+
+def _are_scaled_integers(column: StepColumn, values: Cells) -> bool:
+    """Return whether scaling gives these values for some integers."""
     low, high = least_reaching(column.values, [values[0], values[-1]], -_EXACT, _EXACT)
     if low is None or high is None:
         return False
     near = np.rint(low + (values - values[0]) / (values[-1] - values[0]) * (high - low))
-    return np.array_equal(column.values(near), values)
+    rest = values[column.values(near) != values]  # large integers are not found by proportion
+    for some in (rest[:1], rest) if len(rest) else ():
+        least = least_reaching(column.values, some.tolist(), -_EXACT, _EXACT)
+        if None in least or not np.array_equal(column.values(np.ceil(np.array(least, float))), some):
+            return False
+    return True
 
 
 def _finite(column: StepColumn, name: str) -> tuple[float, float]:

@@ -322,7 +322,7 @@ def view_learned(
     levels are better, unless a direction is given. For other columns the direction is learned.
     """
     try:
-        from sugenet.fit.estimators import SugenoRegressor
+        from sugenet.fit.sugeno.estimators import SugenoRegressor
     except ImportError as error:  # the error says what to install
         raise SugenetError(str(error)) from None
 

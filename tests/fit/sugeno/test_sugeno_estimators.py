@@ -22,7 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sugenet.fit.estimators import SugenoClassifier, SugenoRegressor
+from sugenet.fit.sugeno.estimators import SugenoClassifier, SugenoRegressor
 
 SCALE = ["bad", "ok", "good"]
 
@@ -332,7 +332,7 @@ def test_settings_that_make_no_sense(options, words):
 def test_no_torch_is_needed():
     code = """
 import sys
-from sugenet.fit.estimators import SugenoClassifier, SugenoRegressor
+from sugenet.fit.sugeno.estimators import SugenoClassifier, SugenoRegressor
 for terms in (1, 2, "card"):
     SugenoClassifier(terms).fit([[0], [1]], [0, 1]).predict([[1]])
     SugenoRegressor(terms).fit([[0], [1]], [0, 1]).rules_

@@ -1,6 +1,6 @@
 """Learning monotone models from tables: Sugeno integrals, the maximum of several, score cards.
 
-Importing this package does not require scikit-learn; the estimators are in `sugenet.fit.estimators`.
+Importing this package does not require scikit-learn; the estimators are in `sugenet.fit.sugeno.estimators`.
 """
 
 from sugenet.fit.sugeno.columns import FeatureLevels
