@@ -640,11 +640,11 @@ def _comes_from_integers(column: StepColumn, values: Cells | None) -> bool | Non
         return None
     if column.is_raw or len(values) < 2:
         return column.is_raw and all(float(value).is_integer() for value in values)
-    fills = np.array([fill for fill in column.fills if isinstance(fill, int | float)], float)
-    without = values[~np.isin(values, column.values(fills))]
-    return _are_scaled_integers(column, values) or (
-        len(without) > 1 and _are_scaled_integers(column, without)
-    )
+    if _are_scaled_integers(column, values):
+        return True
+    fills = [fill for fill in column.fills if isinstance(fill, int | float)]
+    others = values[~np.isin(values, column.values(np.array(fills)))] if fills else values[:0]
+    return len(others) > 1 and _are_scaled_integers(column, others)
 
 
 def _are_scaled_integers(column: StepColumn, values: Cells) -> bool:
