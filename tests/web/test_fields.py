@@ -102,3 +102,10 @@ def test_numbers_that_javascript_would_round_are_asked_about_as_the_page_has_the
             checked(network, question | {"sample": [1, bad]})
     with pytest.raises(EncodingError, match="sample: share"):
         checked(network, question | {"sample": [1, "9" * 400]})
+
+
+def test_an_unknown_category_is_told_how_many_there_are():
+    kinds = OneHot(tuple(f"kind {number}" for number in range(40)))
+    network = Network(Encoder([kinds], ["side"]), [], Head([[1] * 40, [-1] * 40]), ["a", "b"])
+    with pytest.raises(QuestionError, match=r"The 40 categories are kind 0, .* kind 11 and 28 more\."):
+        ask(network, {"kind": "verify", "sample": ["up"], "region": {"kind": "L0", "radius": "1"}})

@@ -46,7 +46,7 @@ export function makeDrawer(app) {
     } catch (error) {
       return show("refuted", "Does not hold", `This is not JSON: ${error.message}`);
     }
-    show("working", "working", "Going through it again.");
+    show("working", "working", "Checking it.");
     try {
       const found = await check(certificate);
       if (mine === turn) show(...SAID[String(found.holds)], found.said);
