@@ -149,6 +149,8 @@ class Clauses:
 
     def __init__(self, model: Trained) -> None:
         self.model, self.clauses = model, []
+        self.solvers: dict[tuple[int, int], Any] = {}
+        self.tops: dict[tuple[int, int], int] = {}
         self.last = model.bits.shape[1]
         values = list(range(1, self.last + 1))
         for first, second, gates in model.layers:
@@ -167,28 +169,52 @@ class Clauses:
         return self.last
 
     def is_robust(self, sample: np.ndarray, own: int, flips: int, seconds: float) -> bool | None:
-        """Ask Glucose, once for each other class, whether a sample keeps its class; None if time is up."""
+        """Ask Glucose, once for each other class, whether a sample keeps its class; None if time is up.
+
+        A solver keeps its network and its sums, as with push and pop. The flips are added for each question.
+        """
         from pysat.card import CardEnc, EncType
-        from pysat.solvers import Solver
 
         end = time.perf_counter() + seconds
         flipped = [-k if on else k for k, on in enumerate(sample.tolist(), 1)]
-        near = CardEnc.atmost(flipped, flips, top_id=self.last, encoding=EncType.seqcounter)
-        top = max(self.last, near.nv)
         unknown = False
-        for other, group in enumerate(self.groups):
+        for other in range(self.model.outputs):
             if other == own:
                 continue
-            # other sum - own sum >= 1, or >= 0 if a tie goes to the other class
-            literals = [*group, *(-value for value in self.groups[own])]
-            needed = len(self.groups[own]) + int(other > own)
-            beats = CardEnc.atleast(literals, needed, top_id=top, encoding=EncType.totalizer)
-            with Solver("glucose42", bootstrap_with=[*self.clauses, *near.clauses, *beats.clauses]) as solver:
-                timer = Timer(max(0.0, end - time.perf_counter()), solver.interrupt)
-                timer.start()
-                found = solver.solve_limited(expect_interrupt=True)
-                timer.cancel()
+            solver = self._solver(own, other)
+            top = self.tops[own, other]
+            near = CardEnc.atmost(flipped, flips, top_id=top + 1, encoding=EncType.seqcounter)
+            self.tops[own, other] = max(top + 1, near.nv)
+            for clause in near.clauses:
+                solver.add_clause([*clause, -(top + 1)])
+            timer = Timer(max(0.0, end - time.perf_counter()), solver.interrupt)
+            timer.start()
+            found = solver.solve_limited(assumptions=[top + 1], expect_interrupt=True)
+            timer.cancel()
+            solver.clear_interrupt()
+            solver.add_clause([-(top + 1)])
             if found:
                 return False
             unknown |= found is None
         return None if unknown else True
+
+    def prepare(self, own: int) -> None:
+        """Load the solvers of a class, so that questions need not."""
+        for other in range(self.model.outputs):
+            if other != own:
+                self._solver(own, other)
+
+    def _solver(self, own: int, other: int) -> Any:
+        """The solver for inputs that the network gives another class."""
+        from pysat.card import CardEnc, EncType
+        from pysat.solvers import Solver
+
+        if (own, other) not in self.solvers:
+            # other sum - own sum >= 1, or >= 0 if a tie goes to the other class
+            literals = [*self.groups[other], *(-value for value in self.groups[own])]
+            needed = len(self.groups[own]) + int(other > own)
+            beats = CardEnc.atleast(literals, needed, top_id=self.last, encoding=EncType.totalizer)
+            clauses = [*self.clauses, *beats.clauses]
+            self.solvers[own, other] = Solver("glucose42", bootstrap_with=clauses)
+            self.tops[own, other] = max(self.last, beats.nv)
+        return self.solvers[own, other]
