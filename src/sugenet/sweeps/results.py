@@ -465,7 +465,7 @@ class Results(Plottable, AbstractContextManager["Results"]):
         jobs : int, default: None
             Number of worker processes. None: one per core.
         backend : str, default: None
-            Where workers run. None: on this machine.
+            Name of the backend for the workers. None: this machine.
         backend_options : mapping, default: None
             Options of the backend.
         time_limit : float, default: 600

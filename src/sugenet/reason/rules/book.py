@@ -224,7 +224,7 @@ class Rulebook(Answered):
         Returns
         -------
         str
-            What was checked, and which fields have no proof.
+            Description of the check; it names the fields without proof.
         """
         return check_book(self, self.network if network is None else network, Limit(time_limit))
 
