@@ -30,7 +30,7 @@ RAISES_NOTHING = {
     "reason.Rules",
 }
 GIVEN = {
-    "Compared",
+    "ComparedNetworks",
     "Counterfactuals",
     "Results",
     "nn.Accumulator",

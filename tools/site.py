@@ -39,7 +39,8 @@ GROUPS = {
     "answers": (
         "Answers",
         "Proved Refuted Undecided Counterfactual NoCounterfactual OpenCounterfactual Counterfactuals "
-        "Reasons Reason Counted CountOpen CountSampled Predicted Compared CheckedRule Rulebook Results",
+        "Reasons Reason Counted CountOpen CountSampled Predicted ComparedNetworks CheckedRule Rulebook "
+        "Results",
     ),
     "networks": (
         "Networks and estimators",

@@ -10,7 +10,7 @@ back. `check` verifies it, independently of all this code.
 
 from sugenet.problem.regions import L0, L1, L2, AnyInput, Box, Free, Hamming, Linf, Prices, Region
 from sugenet.reason.asking import Predicted, answer_of, ask, is_settled, settings_of
-from sugenet.reason.comparison import Compared, FirstDifference, compare
+from sugenet.reason.comparison import ComparedNetworks, FirstDifference, compare
 from sugenet.reason.counterfactuals import (
     Counterfactual,
     Counterfactuals,
@@ -64,7 +64,7 @@ __all__ = [
     "Box",
     "Chain",
     "CheckedRule",
-    "Compared",
+    "ComparedNetworks",
     "Count",
     "CountOpen",
     "CountSampled",

@@ -15,7 +15,7 @@ from sugenet.reason.questions import Agree
 from sugenet.reason.verdicts import Proved, Refuted, Undecided, verify
 from sugenet.reprs import Sentences
 
-__all__ = ["Compared", "FirstDifference", "compare"]
+__all__ = ["ComparedNetworks", "FirstDifference", "compare"]
 
 _OUTCOMES = {"proved": "equal", "refuted": "different", "undecided": "undecided"}
 
@@ -57,7 +57,7 @@ class FirstDifference(Sentences):
 
 
 @dataclass(frozen=True, eq=False)
-class Compared(Sentences):
+class ComparedNetworks(Sentences):
     """Two networks compared: the answer of `compare`.
 
     Examples
@@ -131,7 +131,7 @@ def compare(
     threads: int | None = None,
     seed: int = 0,
     notify: Callable[[str], None] | None = None,
-) -> Compared:
+) -> ComparedNetworks:
     """Decide whether two networks give every input the same class, and find where they differ.
 
     The networks may have different layers and cuts. Their features and classes must have the same names, and
@@ -160,7 +160,7 @@ def compare(
 
     Returns
     -------
-    Compared
+    ComparedNetworks
         Its `outcome` is ``"equal"``, ``"different"`` or ``"undecided"``.
 
     Raises
@@ -192,8 +192,8 @@ def compare(
         notify=notify,
     )
     if not isinstance(verdict, Refuted):
-        return Compared(verdict, None, "")
-    return Compared(verdict, *_first(first, second, verdict.witness))
+        return ComparedNetworks(verdict, None, "")
+    return ComparedNetworks(verdict, *_first(first, second, verdict.witness))
 
 
 def _first(left: Network, right: Network, witness: Any) -> tuple[FirstDifference | None, str]:
