@@ -113,6 +113,7 @@ ORDERS = {
         "pynq",
         "torch",
         "onnx",
+        "tflite",
         "gates",
         "larq",
         "nir",
