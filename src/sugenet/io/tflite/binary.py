@@ -172,7 +172,7 @@ class _Slide:
     stride: tuple[int, int]
     dilation: tuple[int, int]
     pads: tuple[int, int, int, int]
-    places: tuple[int, int]
+    positions: tuple[int, int]
 
 
 def _slide(
@@ -190,13 +190,13 @@ def _slide(
     _pair(*kernel)
     same = options.padding == "SAME"
     pads = same_pads(shape[:2], stride, dilation, kernel) if same else (0, 0, 0, 0)
-    places = [
+    positions = [
         (size + pads[k] + pads[k + 2] - dilation[k] * (kernel[k] - 1) - 1) // stride[k] + 1
         for k, size in enumerate(shape[:2])
     ]
-    refuse_if(min(places) < 1, f"its window of {tuple(kernel)} does not fit into {shape[:2]}.")
-    check_maps(str(operator), (shape[2], *places), kernel)
-    return _Slide(stride, dilation, pads, (places[0], places[1]))
+    refuse_if(min(positions) < 1, f"its window of {tuple(kernel)} does not fit into {shape[:2]}.")
+    check_maps(str(operator), (shape[2], *positions), kernel)
+    return _Slide(stride, dilation, pads, (positions[0], positions[1]))
 
 
 def _pair(height: Any, width: Any) -> tuple[int, int]:
@@ -228,7 +228,7 @@ def _conv(walk: _Walk, operator: Operator, options: Options) -> _Trail:
     has_bias = len(operator.inputs) > 2 and operator.inputs[2] is not None
     bias = _row(operator.input(2), len(weights)) if has_bias else None
     made = Convolution(str(operator), weights, bias, slide.stride, slide.dilation, slide.pads, groups)
-    return trail.then(made, _fused(operator, options), shape=(*slide.places, len(weights)))
+    return trail.then(made, _fused(operator, options), shape=(*slide.positions, len(weights)))
 
 
 def _binary_conv(walk: _Walk, operator: Operator, options: Options) -> _Trail:
@@ -245,7 +245,7 @@ def _binary_conv(walk: _Walk, operator: Operator, options: Options) -> _Trail:
     if fill and any(pads):
         pad, pads = Pad(where, pads, 1.0), (0, 0, 0, 0)
     conv = Convolution(where, weights, None, slide.stride, slide.dilation, pads, groups)
-    shape = (*slide.places, len(weights))
+    shape = (*slide.positions, len(weights))
     clip = _fused(operator, options)
     refuse_if(
         (clip is not None or out.kind == "int32") and any(pads),
@@ -295,7 +295,7 @@ def _pool(walk: _Walk, operator: Operator, options: Options) -> _Trail:
     trail = walk.image(operator, bits=packed)
     kernel = _pair(options.take("filter_height"), options.take("filter_width"))
     slide = _slide(operator, options, trail.shape, kernel, "lce" if packed else "")
-    shape = (*slide.places, trail.shape[2])
+    shape = (*slide.positions, trail.shape[2])
     if operator.name == "AVERAGE_POOL_2D":
         pool: Op = AveragePool(str(operator), kernel, slide.stride, slide.pads)
     else:

@@ -380,15 +380,19 @@ def _tensor(index: int, table: Table, buffers: list[Table]) -> FileTensor:
     shape = table.array(0, "i4")
     sizes = () if shape is None else tuple(int(size) for size in shape[:9])
     refuse_if(len(sizes) > 8 or any(size < 0 for size in sizes), where, f"its shape is {sizes}.")
-    code, place = int(table.number(1, "b")), int(table.number(2, "I"))
+    code, buffer_index = int(table.number(1, "b")), int(table.number(2, "I"))
     kind = _KINDS.get(code, f"type {code}")
-    refuse_if(place >= max(len(buffers), 1), where, f"it is damaged: there is no buffer {place}.")
+    refuse_if(
+        buffer_index >= max(len(buffers), 1), where, f"it is damaged: there is no buffer {buffer_index}."
+    )
     refuse_if(
         table.number(5, "?") or 6 in table.slots, where, "it is a variable, or sparse, which is not read."
     )
     refuse_if(table.tables(9), where, "it holds other tensors, which is not read.")
-    raw = buffers[place].array(0, "u1") if place else None
-    if place and (buffers[place].number(1, "Q") > 1 or buffers[place].number(2, "Q") > 1):
+    raw = buffers[buffer_index].array(0, "u1") if buffer_index else None
+    if buffer_index and (
+        buffers[buffer_index].number(1, "Q") > 1 or buffers[buffer_index].number(2, "Q") > 1
+    ):
         raise FileError(f"{where}: its values lie after the end of the buffer table, which is not read.")
     data = None
     if raw is not None and len(raw):
@@ -440,18 +444,19 @@ def _operator(number: int, table: Table, codes: list[str], tensors: tuple[FileTe
     with named(f"operator {number}, {name[:60]}"):
         inputs = _picked(table.array(1, "i4"), tensors, optional=True)
         outputs = _picked(table.array(2, "i4"), tensors)
-        most = _INPUTS.get(name, 1)
+        n_inputs = _INPUTS.get(name, 1)
         known_name = name in _OPTIONS or name in _INPUTS or name.startswith("Lce") or name == "QUANTIZE"
         refuse_if(
-            known_name and len(inputs) > most, f"it has {len(inputs)} inputs, but at most {most} are read."
+            known_name and len(inputs) > n_inputs,
+            f"it has {len(inputs)} inputs, but at most {n_inputs} are read.",
         )
         kind, options = int(table.number(3, "B")), table.table(4)
-        own = table.array(5, "u1")
+        custom = table.array(5, "u1")
         refuse_if(
             table.slots & {9, 10} or table.number(6, "b"), "its options are in a format that is not read."
         )
         wanted, known = _OPTIONS.get(name, (kind, {}))
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         if options is not None and name in _OPTIONS:
             refuse_if(kind != wanted, f"its options are of type {kind}, not {wanted}.")
             unknown = options.slots - {slot for slot, _, _ in known.values()}
@@ -459,10 +464,10 @@ def _operator(number: int, table: Table, codes: list[str], tensors: tuple[FileTe
             for key, (slot, how, _) in known.items():
                 if slot in options.slots:
                     row = options.array(slot, how) if len(how) > 1 else None
-                    found[key] = options.number(slot, how) if row is None else tuple(row[:9].tolist())
+                    values[key] = options.number(slot, how) if row is None else tuple(row[:9].tolist())
         elif options is not None:
-            found = {f"number {slot}": "not read" for slot in options.slots}
-        if own is not None and len(own):
-            found |= flex_map(own.tobytes())
+            values = {f"number {slot}": "not read" for slot in options.slots}
+        if custom is not None and len(custom):
+            values |= flex_map(custom.tobytes())
         defaults = {key: default for key, (_, _, default) in known.items()}
-        return Operator(number, name, inputs, outputs, found, defaults)  # type: ignore[arg-type]
+        return Operator(number, name, inputs, outputs, values, defaults)  # type: ignore[arg-type]

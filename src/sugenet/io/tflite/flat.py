@@ -68,17 +68,22 @@ class Table:
     def __init__(self, flat: Flat, at: int) -> None:
         self.flat, self.at = flat, at
         fields = at - flat.number("i", at)
-        size, own = (int(flat.number("H", fields + k)) for k in (0, 2))
+        size, length = (int(flat.number("H", fields + k)) for k in (0, 2))
         refuse_if(fields == at, f"it is damaged: the table at byte {at:,} overlaps its own field table.")
         refuse_if(
-            size < 4 or size % 2 or own < 4 or fields + size > len(flat.raw) or at + own > len(flat.raw),
+            size < 4
+            or size % 2
+            or length < 4
+            or fields + size > len(flat.raw)
+            or at + length > len(flat.raw),
             f"it is damaged: the field table at byte {fields:,} has impossible sizes.",
         )
-        places = flat.array("u2", fields + 4, (size - 4) // 2).tolist()
+        positions = flat.array("u2", fields + 4, (size - 4) // 2).tolist()
         refuse_if(
-            any(place >= own for place in places), f"it is damaged: the table at byte {at:,} is too short."
+            any(position >= length for position in positions),
+            f"it is damaged: the table at byte {at:,} is too short.",
         )
-        self._places = {slot: at + place for slot, place in enumerate(places) if place}
+        self._places = {slot: at + position for slot, position in enumerate(positions) if position}
 
     @property
     def slots(self) -> set[int]:
@@ -139,13 +144,13 @@ def flex_map(raw: Bytes) -> dict[str, int | float | str | bool]:
     keys = _behind(flat, at - 3 * width, width)
     key_width = _width(_unsigned(flat, at - 2 * width, width))
     refuse_if(_unsigned(flat, keys - key_width, key_width) != count, "its options have keys without values.")
-    found: dict[str, int | float | str | bool] = {}
+    options: dict[str, int | float | str | bool] = {}
     for k in range(count):
         key = _text(flat, _behind(flat, keys + k * key_width, key_width))
-        refuse_if(key in found, f"its option {key[:40]!r} is there twice.")
+        refuse_if(key in options, f"its option {key[:40]!r} is there twice.")
         kind = int(flat.number("B", at + count * width + k))
-        found[key] = _value(flat, at + k * width, width, kind >> 2, 1 << (kind & 3), key)
-    return found
+        options[key] = _value(flat, at + k * width, width, kind >> 2, 1 << (kind & 3), key)
+    return options
 
 
 def _value(flat: Flat, at: int, width: int, kind: int, stored: int, key: str) -> int | float | str | bool:

@@ -44,15 +44,15 @@ class IntegerRunner:
             tensors = [None if tensor is None else seen[tensor.index] for tensor in operator.inputs]
             seen[operator.outputs[0].index] = kernel(self, operator, tensors)
         named = {tensor.key: tensor for tensor in self.file.tensors}
-        found = {key: seen[tensor.index] for key, tensor in named.items() if tensor.index in seen}
-        if self.scores not in found:
+        values = {key: seen[tensor.index] for key, tensor in named.items() if tensor.index in seen}
+        if self.scores not in values:
             raise UncomparableError(f"it does not compute {self.scores}.")
-        end = found[self.scores]
+        end = values[self.scores]
         readers = [op for op in self.file.operators if op.name == "DEQUANTIZE"]
         if any(op.input(0).key == self.scores for op in readers):
             scale, zero = named[self.scores].grid
             end = (end - zero).astype(_f) * scale
-        shown = {key: found[key] for key, tensor in named.items() if key in found and tensor.data is None}
+        shown = {key: values[key] for key, tensor in named.items() if key in values and tensor.data is None}
         return end.reshape(len(rows), -1), shown
 
 
@@ -108,16 +108,16 @@ def windows(operator: Operator, x: _Array, height: int, width: int, fill: Any) -
     stride = options["stride_h"], options["stride_w"]
     spread = options.get("dilation_h_factor", 1), options.get("dilation_w_factor", 1)
     same = PADDINGS[options.get("padding", 0)] == "SAME"
-    places = []
+    positions = []
     pads = [(0, 0)]
     for size, step, apart, kernel in zip(x.shape[1:3], stride, spread, (height, width), strict=True):
         reach = (kernel - 1) * apart + 1
         count = math.ceil(size / step) if same else (size - reach) // step + 1
         extra = max((count - 1) * step + reach - size, 0) if same else 0
         pads.append((extra // 2, extra - extra // 2))
-        places.append(np.arange(count)[:, None] * step + np.arange(kernel)[None, :] * apart)
+        positions.append(np.arange(count)[:, None] * step + np.arange(kernel)[None, :] * apart)
     wide = np.pad(x, [*pads, (0, 0)], constant_values=fill)
-    picked = wide[:, places[0]][:, :, :, places[1]]  # samples, rows, height, columns, width, channels
+    picked = wide[:, positions[0]][:, :, :, positions[1]]  # samples, rows, height, columns, width, channels
     return np.asarray(picked.transpose(0, 1, 3, 2, 4, 5))
 
 

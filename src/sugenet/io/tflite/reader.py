@@ -633,9 +633,9 @@ def _averaged(
         "windows at the rim average fewer values, and its maps are too large to write them out.",
     )
     rows = np.zeros((channels, len(counts), channels, area), np.int64)
-    for place, taps in enumerate(single.taps):
+    for position, taps in enumerate(single.taps):
         for c in range(channels):
-            rows[c, place, c, taps[taps >= 0]] = 1
+            rows[c, position, c, taps[taps >= 0]] = 1
     each = np.stack([by_count[int(count)] for _ in range(channels) for count in counts])
     walk.operations.append(
         _dense(str(operator), wire, made.levels.wire, rows.reshape(channels * len(counts), size), each)

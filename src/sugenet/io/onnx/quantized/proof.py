@@ -51,15 +51,15 @@ def prove_levels(made: LevelImport, program: IntegerProgram, graph: Graph) -> Im
     interpreter = LevelInterpreter(
         "an interpreter of its operators in integers and float32", lambda rows: _batched(run, rows)
     )
-    found, scores, source = compared_levels(made, program, interpreter)
+    imported, scores, source = compared_levels(made, program, interpreter)
     runner = _runtime(graph, program)
-    proof = required(found.proof, graph.source)
+    proof = required(imported.proof, graph.source)
     if isinstance(runner, str):
         proof = replace(proof, interpreters=(f"{interpreter.name} ({runner})",))
     elif program.exact:
         _same_outputs(program, scores, runner(source))
         proof = replace(proof, interpreters=(interpreter.name, "ONNX Runtime"), scores=2 * proof.scores)
-    return replace(found, proof=proof)
+    return replace(imported, proof=proof)
 
 
 def compared_levels(
