@@ -650,3 +650,15 @@ def test_integers_are_known_beside_their_fill_and_if_they_are_large():
     pipe = make_pipeline(SimpleImputer(strategy="median"), RobustScaler(), classifier())
     net = sg.from_sklearn(pipe.fit(frame.astype(float), y))
     assert [coding.whole for coding in net.encoder.codings] == [True, True]
+
+
+def test_a_scaler_that_clips_does_not_make_signs_of_bits():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"on": rng.random(80) < 0.5, "half": rng.integers(1, 3, 80) / 2})
+    pipe = make_pipeline(MinMaxScaler((-2, 0.3), clip=True), classifier()).fit(
+        frame, frame.on ^ (frame.half > 0.5)
+    )
+    for rows in (None, frame):
+        net = sg.from_sklearn(pipe, rows)
+        assert not any(isinstance(coding, OneHot) for coding in net.encoder.codings)
+        assert [net.classes[k] for k in net.predict(frame)] == pipe.predict(frame).astype(str).tolist()

@@ -626,9 +626,16 @@ def _different(column: RawColumn) -> npt.NDArray[np.float64] | None:
     return values if np.isfinite(values).all() and len(values) <= _MOST_VALUES else None
 
 
-def _are_made_of(column: StepColumn, values: Cells | None, *raw: float) -> bool:
-    """Return whether the values of a column are those that the steps make of some raw numbers."""
-    return values is not None and np.array_equal(column.values(np.array(raw)), values)
+def _are_made_of(column: StepColumn, values: Cells | None, low: float, high: float) -> bool:
+    """Return whether the values of a column are those that the steps make of two raw numbers alone.
+
+    A scaler that clips gives one value to many numbers.
+    """
+    if values is None or len(values) != 2:
+        return False
+    step = (high - low) / (1 << 20)
+    made = column.values(np.array([low, low + step, high - step, high])).astype(np.float64).tolist()
+    return [made[0], made[3]] == values.tolist() and made[0] < made[1] and made[2] < made[3]
 
 
 def _comes_from_integers(column: StepColumn, values: Cells | None) -> bool | None:
