@@ -65,11 +65,11 @@ def chain_of_file(file: TfliteFile) -> OpChain:
         If something cannot be read exactly. The message names the operator.
     """
     with within(file.source):
-        return _Walk(file).chain()
+        return _BinaryWalk(file).chain()
 
 
 @dataclass
-class _Walk:
+class _BinaryWalk:
     """One graph being read."""
 
     file: TfliteFile
@@ -208,7 +208,7 @@ def _pair(height: Any, width: Any) -> tuple[int, int]:
     return made
 
 
-def _conv(walk: _Walk, operator: Operator, options: Options) -> _Trail:
+def _conv(walk: _BinaryWalk, operator: Operator, options: Options) -> _Trail:
     """Read CONV_2D and DEPTHWISE_CONV_2D of floats."""
     trail, kernel = walk.image(operator), _floats(operator.input(1))
     refuse_if(kernel.ndim != 4, f"its weights have shape {kernel.shape}.")
@@ -231,7 +231,7 @@ def _conv(walk: _Walk, operator: Operator, options: Options) -> _Trail:
     return trail.then(made, _fused(operator, options), shape=(*slide.positions, len(weights)))
 
 
-def _binary_conv(walk: _Walk, operator: Operator, options: Options) -> _Trail:
+def _binary_conv(walk: _BinaryWalk, operator: Operator, options: Options) -> _Trail:
     """Read LceBconv2d: packed signs in; packed signs out, or floats."""
     trail, out = walk.image(operator, bits=True), operator.outputs[0]
     channels = trail.shape[2]
@@ -289,7 +289,7 @@ def _unpacked(tensor: FileTensor, channels: int) -> tuple[_Array, int]:
     return 1.0 - 2.0 * bits[..., :inside].transpose(0, 3, 1, 2), groups
 
 
-def _pool(walk: _Walk, operator: Operator, options: Options) -> _Trail:
+def _pool(walk: _BinaryWalk, operator: Operator, options: Options) -> _Trail:
     """Read MAX_POOL_2D, AVERAGE_POOL_2D and LceBMaxPool2d."""
     packed = operator.name == "LceBMaxPool2d"
     trail = walk.image(operator, bits=packed)
@@ -303,7 +303,7 @@ def _pool(walk: _Walk, operator: Operator, options: Options) -> _Trail:
     return trail.then(pool, _fused(operator, options), shape=shape, bits=packed)
 
 
-def _mean(walk: _Walk, operator: Operator, options: Options) -> _Trail:
+def _mean(walk: _BinaryWalk, operator: Operator, options: Options) -> _Trail:
     """Read MEAN over height and width."""
     trail, where = walk.image(operator), str(operator)
     axes = sorted(axis % 4 for axis in operator.input(1).constant.reshape(-1).tolist())
@@ -317,12 +317,12 @@ def _mean(walk: _Walk, operator: Operator, options: Options) -> _Trail:
 # -- the rest ------------------------------------------------------------------------------------------------
 
 
-def _quantize(walk: _Walk, operator: Operator, _options: Options) -> _Trail:
+def _quantize(walk: _BinaryWalk, operator: Operator, _options: Options) -> _Trail:
     """Read LceQuantize: the sign of each value, +1 at 0."""
     return walk.source(operator).then(Sign(str(operator)), bits=True)
 
 
-def _dequantize(walk: _Walk, operator: Operator, _options: Options) -> _Trail:
+def _dequantize(walk: _BinaryWalk, operator: Operator, _options: Options) -> _Trail:
     """Read LceDequantize: -1 and +1."""
     refuse_if(
         operator.outputs[0].kind != "float32", f"its output is {operator.outputs[0].kind}, not float32."
@@ -330,7 +330,7 @@ def _dequantize(walk: _Walk, operator: Operator, _options: Options) -> _Trail:
     return walk.source(operator, bits=True).then()
 
 
-def _dense(walk: _Walk, operator: Operator, options: Options) -> _Trail:
+def _dense(walk: _BinaryWalk, operator: Operator, options: Options) -> _Trail:
     """Read FULLY_CONNECTED of floats."""
     trail, weights, where = walk.source(operator), _floats(operator.input(1)), str(operator)
     options.take("keep_num_dims")
@@ -348,7 +348,7 @@ def _dense(walk: _Walk, operator: Operator, options: Options) -> _Trail:
     )
 
 
-def _arithmetic(walk: _Walk, operator: Operator, options: Options) -> _Trail:
+def _arithmetic(walk: _BinaryWalk, operator: Operator, options: Options) -> _Trail:
     """Read ADD, SUB and MUL: with a constant per channel, or the sum of two branches."""
     one, other, where = operator.input(0), operator.input(1), str(operator)
     options.take("pot_scale_int16")
@@ -378,12 +378,12 @@ def _arithmetic(walk: _Walk, operator: Operator, options: Options) -> _Trail:
     return made.then(_fused(operator, options))
 
 
-def _relu(walk: _Walk, operator: Operator, _options: Options) -> _Trail:
+def _relu(walk: _BinaryWalk, operator: Operator, _options: Options) -> _Trail:
     """Read RELU, RELU6 and RELU_N1_TO_1."""
     return walk.source(operator).then(_clip(operator, operator.name))
 
 
-def _pad(walk: _Walk, operator: Operator, _options: Options) -> _Trail:
+def _pad(walk: _BinaryWalk, operator: Operator, _options: Options) -> _Trail:
     """Read PAD with zeros."""
     trail = walk.image(operator)
     ends = operator.input(1).constant.reshape(-1, 2).tolist()
@@ -401,7 +401,7 @@ def _pad(walk: _Walk, operator: Operator, _options: Options) -> _Trail:
     return trail.then(Pad(str(operator), (top, left, bottom, right)), shape=shape)
 
 
-def _reshape(walk: _Walk, operator: Operator, options: Options) -> _Trail:
+def _reshape(walk: _BinaryWalk, operator: Operator, options: Options) -> _Trail:
     """Read RESHAPE and SQUEEZE that flatten images, or change nothing."""
     trail, out = walk.source(operator, bits=None), operator.outputs[0]
     options.take("new_shape"), options.take("squeeze_dims")
@@ -420,7 +420,7 @@ def _reshape(walk: _Walk, operator: Operator, options: Options) -> _Trail:
     return trail.then(Flatten(str(operator), "HWC"), shape=shape)
 
 
-def _tail(walk: _Walk, operator: Operator, options: Options) -> _Trail:
+def _tail(walk: _BinaryWalk, operator: Operator, options: Options) -> _Trail:
     """Read SOFTMAX, LOG_SOFTMAX, LOGISTIC and ARG_MAX at the end."""
     trail = walk.source(operator)
     refuse_if(len(trail.shape) != 1, f"its input has shape {operator.input(0).shape}, not (1, classes).")
@@ -435,7 +435,7 @@ def _tail(walk: _Walk, operator: Operator, options: Options) -> _Trail:
     return trail.then()
 
 
-_Rule: TypeAlias = Callable[[_Walk, Operator, Options], _Trail]
+_Rule: TypeAlias = Callable[[_BinaryWalk, Operator, Options], _Trail]
 _RULES: dict[str, _Rule] = {
     **dict.fromkeys(("ADD", "MUL", "SUB"), _arithmetic),
     **dict.fromkeys(("ARG_MAX", "LOGISTIC", "LOG_SOFTMAX", "SOFTMAX"), _tail),

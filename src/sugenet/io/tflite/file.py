@@ -18,7 +18,7 @@ import numpy.typing as npt
 from sugenet.errors import FileError
 from sugenet.io.plain.gzipped import unzipped
 from sugenet.io.plain.refusals import named, refuse_if
-from sugenet.io.tflite.flat import Flat, Table, flex_map
+from sugenet.io.tflite.flat import Flat, FlatTable, flex_map
 from sugenet.reading import read_file
 
 __all__ = [
@@ -309,7 +309,7 @@ def read_tflite_file(source: str | os.PathLike[str] | bytes) -> TfliteFile:
         return _file(shown, Flat(raw).root)
 
 
-def _file(source: str, model: Table) -> TfliteFile:
+def _file(source: str, model: FlatTable) -> TfliteFile:
     refuse_if(model.number(0, "I") != 3, f"its version is {model.number(0, 'I')}, but 3 is read.")
     graphs = model.tables(2)
     refuse_if(len(graphs) != 1, f"it has {len(graphs)} graphs, but one is read.")
@@ -356,7 +356,7 @@ def _shape(operator: Operator) -> npt.NDArray[Any] | None:
     return np.array(made, operator.outputs[0].kind)
 
 
-def _code(table: Table) -> str:
+def _code(table: FlatTable) -> str:
     code = max(int(table.number(0, "b")), int(table.number(3, "i")))
     refuse_if(not 0 <= code < len(_NAMES), f"it has an operator of code {code}, which is not known.")
     return table.text(1) if code == _CUSTOM else _NAMES[code]
@@ -375,7 +375,7 @@ def _picked(
     return tuple(None if index == -1 else tensors[index] for index in chosen)
 
 
-def _tensor(index: int, table: Table, buffers: list[Table]) -> FileTensor:
+def _tensor(index: int, table: FlatTable, buffers: list[FlatTable]) -> FileTensor:
     name, where = table.text(3), f"tensor {index}"
     shape = table.array(0, "i4")
     sizes = () if shape is None else tuple(int(size) for size in shape[:9])
@@ -414,7 +414,7 @@ def _tensor(index: int, table: Table, buffers: list[Table]) -> FileTensor:
     )
 
 
-def _grid(table: Table, where: str, shape: tuple[int, ...]) -> Quantization | None:
+def _grid(table: FlatTable, where: str, shape: tuple[int, ...]) -> Quantization | None:
     scale, zero = table.array(2, "f4"), table.array(3, "i8")
     refuse_if(table.number(4, "B"), where, "it is quantized in a way of its own, which is not read.")
     if scale is None or not len(scale):
@@ -437,7 +437,7 @@ def _grid(table: Table, where: str, shape: tuple[int, ...]) -> Quantization | No
     return Quantization(scale.astype(np.float32), zeros, axis)
 
 
-def _operator(number: int, table: Table, codes: list[str], tensors: tuple[FileTensor, ...]) -> Operator:
+def _operator(number: int, table: FlatTable, codes: list[str], tensors: tuple[FileTensor, ...]) -> Operator:
     code = int(table.number(0, "I"))
     refuse_if(code >= len(codes), f"operator {number}: it is damaged: there is no operator code {code}.")
     name = codes[code]

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from sugenet.errors import FileError
 from sugenet.io.plain.refusals import refuse_if
 
-__all__ = ["Flat", "Table", "flex_map"]
+__all__ = ["Flat", "FlatTable", "flex_map"]
 
 _TABLES = 1 << 16
 """Largest number of tables in a vector."""
@@ -39,9 +39,9 @@ class Flat:
         self.raw = raw
 
     @property
-    def root(self) -> Table:
+    def root(self) -> FlatTable:
         """The first table."""
-        return Table(self, self.follow(0))
+        return FlatTable(self, self.follow(0))
 
     def number(self, kind: str, at: int) -> Any:
         """Return one number, in the notation of `struct`."""
@@ -62,7 +62,7 @@ class Flat:
         return np.frombuffer(self.raw, made, count, at)
 
 
-class Table:
+class FlatTable:
     """One table, with the fields that it has."""
 
     def __init__(self, flat: Flat, at: int) -> None:
@@ -94,9 +94,9 @@ class Table:
         """Return a number, or the default of the format if it is not there."""
         return self.flat.number(kind, self._places[slot]) if slot in self._places else default
 
-    def table(self, slot: int) -> Table | None:
+    def table(self, slot: int) -> FlatTable | None:
         """Return a table."""
-        return Table(self.flat, self.flat.follow(self._places[slot])) if slot in self._places else None
+        return FlatTable(self.flat, self.flat.follow(self._places[slot])) if slot in self._places else None
 
     def array(self, slot: int, kind: str) -> npt.NDArray[Any] | None:
         """Return a vector of numbers."""
@@ -110,14 +110,14 @@ class Table:
         raw = self.array(slot, "u1")
         return "" if raw is None else raw[:_TEXT].tobytes().decode("utf-8", "replace")
 
-    def tables(self, slot: int) -> list[Table]:
+    def tables(self, slot: int) -> list[FlatTable]:
         """Return a vector of tables."""
         offsets = self.array(slot, "u4")
         if offsets is None:
             return []
         refuse_if(len(offsets) > _TABLES, f"it has {len(offsets):,} tables in a row; {_TABLES:,} are read.")
         start = self.flat.follow(self._places[slot]) + 4
-        return [Table(self.flat, start + 4 * k + offset) for k, offset in enumerate(offsets.tolist())]
+        return [FlatTable(self.flat, start + 4 * k + offset) for k, offset in enumerate(offsets.tolist())]
 
 
 _INT, _UINT, _FLOAT, _KEY, _STRING, _INDIRECT_INT, _INDIRECT_UINT, _INDIRECT_FLOAT, _MAP = range(1, 10)

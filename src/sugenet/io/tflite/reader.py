@@ -106,13 +106,13 @@ def read_integer_program(file: TfliteFile, kernels: Kernels) -> IntegerProgram:
         If something cannot be read exactly. The message names the operator.
     """
     try:
-        return _Walk(file, kernels).program()
+        return _IntegerWalk(file, kernels).program()
     except (FileError, NetworkError) as error:
         raise FileError(f"{file.source}: {error}") from None
 
 
 @dataclass
-class _Walk:
+class _IntegerWalk:
     """One graph being read."""
 
     file: TfliteFile
@@ -301,7 +301,7 @@ def _activation(options: Options, out: FileTensor) -> tuple[int, int]:
 # -- ends ----------------------------------------------------------------------------------------------------
 
 
-def _quantize(walk: _Walk, operator: Operator, _options: Options) -> _Value:
+def _quantize(walk: _IntegerWalk, operator: Operator, _options: Options) -> _Value:
     """Read QUANTIZE: of the input, of dequantized levels, or of integers."""
     out, source = operator.outputs[0], operator.input(0)
     refuse_if(out.kind not in ("int8", "uint8"), f"it quantizes to {out.kind}, but 8 bits are needed.")
@@ -337,13 +337,13 @@ def _quantize(walk: _Walk, operator: Operator, _options: Options) -> _Value:
     return walk.table(held, out, integers, str(operator))
 
 
-def _dequantize(walk: _Walk, operator: Operator, _options: Options) -> _Value:
+def _dequantize(walk: _IntegerWalk, operator: Operator, _options: Options) -> _Value:
     """Read DEQUANTIZE."""
     held = walk.held(operator.input(0))
     return _Float(held, DequantizedTensor.of(held.levels, *held.tensor.grid))
 
 
-def _tail(walk: _Walk, operator: Operator, options: Options) -> _Value:
+def _tail(walk: _IntegerWalk, operator: Operator, options: Options) -> _Value:
     """Read SOFTMAX, LOG_SOFTMAX, LOGISTIC and ARG_MAX at the end. The class scores are before them."""
     source = operator.input(0)
     value = walk.values.get(source.index)
@@ -367,7 +367,7 @@ def _tail(walk: _Walk, operator: Operator, options: Options) -> _Value:
 # -- shapes --------------------------------------------------------------------------------------------------
 
 
-def _reshape(walk: _Walk, operator: Operator, options: Options) -> _Value:
+def _reshape(walk: _IntegerWalk, operator: Operator, options: Options) -> _Value:
     """Read RESHAPE, SQUEEZE and EXPAND_DIMS, which move nothing."""
     out, source = operator.outputs[0], operator.input(0)
     refuse_if(
@@ -396,7 +396,7 @@ def _reshape(walk: _Walk, operator: Operator, options: Options) -> _Value:
     return _Float(made, DequantizedTensor.of(made.levels, *held.tensor.grid)) if floats else made
 
 
-def _transpose(walk: _Walk, operator: Operator, _options: Options) -> _Value:
+def _transpose(walk: _IntegerWalk, operator: Operator, _options: Options) -> _Value:
     """Read TRANSPOSE."""
     held = walk.held(operator.input(0))
     perm = operator.input(1).constant.reshape(-1).tolist()
@@ -409,7 +409,7 @@ def _transpose(walk: _Walk, operator: Operator, _options: Options) -> _Value:
     return _Held(held.tensor, held.levels, tuple(held.shape[axis] for axis in axes), order)
 
 
-def _pad(walk: _Walk, operator: Operator, _options: Options) -> _Value:
+def _pad(walk: _IntegerWalk, operator: Operator, _options: Options) -> _Value:
     """Read PAD and PADV2 of images. The default is the zero point."""
     held = walk.image(operator.input(0))
     ends = operator.input(1).constant.reshape(-1, 2).tolist()
@@ -456,7 +456,7 @@ def _bias(operator: Operator, count: int) -> Ints:
 
 
 def _summed(
-    walk: _Walk,
+    walk: _IntegerWalk,
     operator: Operator,
     source: _Held,
     weights: Ints,
@@ -491,7 +491,9 @@ def _summed(
     return made
 
 
-def _requantizer(walk: _Walk, operator: Operator, options: Options, scales: Any) -> Callable[[Ints], Ints]:
+def _requantizer(
+    walk: _IntegerWalk, operator: Operator, options: Options, scales: Any
+) -> Callable[[Ints], Ints]:
     out = operator.outputs[0]
     refuse_if(out.kind != "int8", f"its output is {out.kind}, but int8 is needed.")
     (scale, zero), (low, high) = out.grid, _activation(options, out)
@@ -500,7 +502,7 @@ def _requantizer(walk: _Walk, operator: Operator, options: Options, scales: Any)
     return lambda sums: np.clip(factor(sums) + zero, low, high)
 
 
-def _connected(walk: _Walk, operator: Operator, options: Options) -> _Value:
+def _connected(walk: _IntegerWalk, operator: Operator, options: Options) -> _Value:
     """Read FULLY_CONNECTED."""
     source = walk.held(operator.input(0))
     weights, scales = _weights(operator, 0)
@@ -518,7 +520,7 @@ def _connected(walk: _Walk, operator: Operator, options: Options) -> _Value:
     return _summed(walk, operator, source, kernel, bias, level, window, 1)
 
 
-def _convolved(walk: _Walk, operator: Operator, options: Options) -> _Value:
+def _convolved(walk: _IntegerWalk, operator: Operator, options: Options) -> _Value:
     """Read CONV_2D and DEPTHWISE_CONV_2D."""
     source = walk.image(operator.input(0), padded=True)
     deep = operator.name == "DEPTHWISE_CONV_2D"
@@ -568,7 +570,7 @@ def _window(options: Options, source: _Held, kernel: tuple[int, ...], *, dilated
 # -- pools ---------------------------------------------------------------------------------------------------
 
 
-def _max_pool(walk: _Walk, operator: Operator, options: Options) -> _Value:
+def _max_pool(walk: _IntegerWalk, operator: Operator, options: Options) -> _Value:
     """Read MAX_POOL_2D: the largest integer of each window, then the activation."""
     source, out = walk.image(operator.input(0)), operator.outputs[0]
     window = _window(options, source, (options.take("filter_height"), options.take("filter_width")))
@@ -583,7 +585,7 @@ def _max_pool(walk: _Walk, operator: Operator, options: Options) -> _Value:
     return walk.table(pooled, out, np.clip(levels.values, *_activation(options, out)), str(operator))
 
 
-def _average_pool(walk: _Walk, operator: Operator, options: Options) -> _Value:
+def _average_pool(walk: _IntegerWalk, operator: Operator, options: Options) -> _Value:
     """Read AVERAGE_POOL_2D: integer sums of the values inside, divided and rounded half away from zero."""
     source, out = walk.image(operator.input(0)), operator.outputs[0]
     _same_grid(operator)
@@ -605,7 +607,7 @@ def _same_grid(operator: Operator) -> None:
 
 
 def _averaged(
-    walk: _Walk, operator: Operator, source: _Held, window: Window, level: Callable[[Ints, int], Ints]
+    walk: _IntegerWalk, operator: Operator, source: _Held, window: Window, level: Callable[[Ints, int], Ints]
 ) -> _Held:
     """Add a function of the sums of windows. `level` maps sums of integers and their number to integers."""
     (height, width, channels), wire, low = source.shape, source.levels.wire, source.levels.low
@@ -643,7 +645,7 @@ def _averaged(
     return made
 
 
-def _mean(walk: _Walk, operator: Operator, options: Options) -> _Value:
+def _mean(walk: _IntegerWalk, operator: Operator, options: Options) -> _Value:
     """Read MEAN over height and width."""
     source, out = walk.image(operator.input(0)), operator.outputs[0]
     axes = sorted(axis % 4 for axis in operator.input(1).constant.reshape(-1).tolist())
@@ -670,7 +672,7 @@ def _mean_of(total: Ints, count: int, multiplier: int, shift: int) -> Ints:
 # -- pointwise -----------------------------------------------------------------------------------------------
 
 
-def _relu(walk: _Walk, operator: Operator, _options: Options) -> _Value:
+def _relu(walk: _IntegerWalk, operator: Operator, _options: Options) -> _Value:
     """Read RELU, RELU6 and RELU_N1_TO_1."""
     source, out = walk.held(operator.input(0)), operator.outputs[0]
     (scale, zero), (new, new_zero) = source.tensor.grid, out.grid
@@ -680,7 +682,7 @@ def _relu(walk: _Walk, operator: Operator, _options: Options) -> _Value:
     )
 
 
-def _leaky(walk: _Walk, operator: Operator, options: Options) -> _Value:
+def _leaky(walk: _IntegerWalk, operator: Operator, options: Options) -> _Value:
     """Read LEAKY_RELU."""
     source, out = walk.held(operator.input(0)), operator.outputs[0]
     alpha = float(np.float32(options.take("alpha")))
@@ -693,7 +695,7 @@ def _leaky(walk: _Walk, operator: Operator, options: Options) -> _Value:
     return walk.table(source, out, np.clip(moved + new_zero, -128, 127), str(operator))
 
 
-def _add(walk: _Walk, operator: Operator, options: Options) -> _Value:
+def _add(walk: _IntegerWalk, operator: Operator, options: Options) -> _Value:
     """Read ADD of two tensors, or of one and a constant."""
     one, other, out = operator.input(0), operator.input(1), operator.outputs[0]
     clip = _activation(options, out)
@@ -729,7 +731,7 @@ def _add(walk: _Walk, operator: Operator, options: Options) -> _Value:
 
 
 def _add_constant(
-    walk: _Walk, operator: Operator, one: FileTensor, other: FileTensor, clip: tuple[int, int]
+    walk: _IntegerWalk, operator: Operator, one: FileTensor, other: FileTensor, clip: tuple[int, int]
 ) -> _Held:
     held, out = walk._in_order(walk.held(one)), operator.outputs[0]
     refuse_if(other.kind != "int8", f"it adds a constant of {other.kind}, but int8 is needed.")
@@ -743,7 +745,7 @@ def _add_constant(
     return walk.table(held, out, np.clip(table, *clip), str(operator))
 
 
-def _concat(walk: _Walk, operator: Operator, options: Options) -> _Value:
+def _concat(walk: _IntegerWalk, operator: Operator, options: Options) -> _Value:
     """Read CONCATENATION along channels."""
     out = operator.outputs[0]
     low, high = _activation(options, out)
@@ -769,7 +771,7 @@ def _concat(walk: _Walk, operator: Operator, options: Options) -> _Value:
     return made
 
 
-_Rule: TypeAlias = Callable[[_Walk, Operator, Options], _Value]
+_Rule: TypeAlias = Callable[[_IntegerWalk, Operator, Options], _Value]
 _RULES: dict[str, _Rule] = {
     "ADD": _add,
     "ARG_MAX": _tail,
