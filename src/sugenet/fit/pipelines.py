@@ -635,7 +635,8 @@ def _are_made_of(column: StepColumn, values: Cells | None, low: float, high: flo
         return False
     step = (high - low) / (1 << 20)
     made = column.values(np.array([low, low + step, high - step, high])).astype(np.float64).tolist()
-    return [made[0], made[3]] == values.tolist() and made[0] < made[1] and made[2] < made[3]
+    is_same = made[0] == values[0] and made[3] == values[1]
+    return bool(is_same and made[0] < made[1] and made[2] < made[3])
 
 
 def _comes_from_integers(column: StepColumn, values: Cells | None) -> bool | None:
