@@ -51,10 +51,12 @@ NEVER_THERE = {
         "plain",
         "alpha",
     ),
+    *("shared_axes", "slope", "lut_rank", "feature_dim", "encode", "platform"),
     *("temperature", "fill", "pad", "top", "low", "high", "every", "parts", "tau", "height"),
     # of values that the command line makes itself, always right
     *("region", "cost", "target", "where", "label", "eps", "start", "step", "confidence", "samples", "share"),
     *("coding", "cuts", "other", "index", "data", "plus", "how"),
+    "clamp",  # Tsetlin machines are read in Python only
 }
 """Words with = in messages that say nothing of an argument, or that no command line leads to."""
 

@@ -176,12 +176,14 @@ def _plain(table: Any) -> Table:
 
 
 def holds(column: Table, kinds: tuple[type, ...], quantifier: Callable[[Iterable[bool]], bool]) -> bool:
+    """Return whether any, or all, values of a column have one of some types."""
     if column.dtype != object:
         column = column[:1]  # one type for all
     return quantifier(isinstance(value, kinds) for value in column.tolist())
 
 
 def floats_of(column: Table, name: str) -> npt.NDArray[np.float64]:
+    """Return a column as float64. An error names the feature."""
     try:
         return column.astype(np.float64)
     except TypeError as error:

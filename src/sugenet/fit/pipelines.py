@@ -663,8 +663,8 @@ def _are_scaled_integers(column: StepColumn, values: Cells) -> bool:
     near = np.rint(low + (values - values[0]) / (values[-1] - values[0]) * (high - low))
     rest = values[column.values(near) != values]  # large integers are not found by proportion
     for some in (rest[:1], rest) if len(rest) else ():
-        least = least_reaching(column.values, some.tolist(), -_EXACT, _EXACT)
-        if None in least or not np.array_equal(column.values(np.ceil(np.array(least, float))), some):
+        reached = least_reaching(column.values, some.tolist(), -_EXACT, _EXACT)
+        if None in reached or not np.array_equal(column.values(np.ceil(np.array(reached, float))), some):
             return False
     return True
 
