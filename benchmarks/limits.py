@@ -68,7 +68,7 @@ def _robust(region: str) -> Ask:
             "Free(1)": lambda: reason.Free([PIXEL % network.encoder.features]),
             "Free(2)": lambda: reason.Free([100, 101]),
             "Box": lambda: reason.Box(dict.fromkeys(range(100, 110), (None, None))),
-            "Anything": reason.AnyInput,
+            "AnyInput": reason.AnyInput,
         }
         kind, _, radius = region.partition(" ")
         chosen = getattr(reason, kind)(int(radius)) if radius else regions[region]()
@@ -149,7 +149,7 @@ def _payload(network: Network, x: Any, seconds: float) -> Any:  # noqa: ARG001
 QUESTIONS: dict[str, Ask] = {
     **{
         f"robust {r}": _robust(r)
-        for r in ("Free(1)", "Free(2)", "Box", "Anything", "Hamming 1", "L0 1", "Hamming 2", "L0 2")
+        for r in ("Free(1)", "Free(2)", "Box", "AnyInput", "Hamming 1", "L0 1", "Hamming 2", "L0 2")
     },
     **{f"robust {r}": _robust(r) for r in ("L1 3", "L2 2", "Linf 1", "Linf 8")},
     "always": _verify(lambda r, _: r.Always(3)),

@@ -180,7 +180,7 @@ def test_a_region_is_one_even_where_nothing_needs_it():
 
 def test_readings_among_some_classes_are_said_to_be():
     """Else a sum of images that may each have one class alone would seem to be safe from everything."""
-    found = forged("proved", question__region={"kind": "Anything"}, parts=[])
+    found = forged("proved", question__region={"kind": "AnyInput"}, parts=[])
     refused(found, "classes that no part excludes change the value")
     for reading, own in zip(found["readings"], (0, 1, 0), strict=True):
         reading["classes"] = [own]

@@ -26,7 +26,7 @@ def robust(**region):
 @pytest.mark.parametrize(
     ("region", "words"),
     [
-        ({"kind": "Anything", "features": []}, "a field 'features' that it must not have"),
+        ({"kind": "AnyInput", "features": []}, "a field 'features' that it must not have"),
         ({"kind": "L0", "radius": "4", "total": "0"}, "a field 'total' that it must not have"),
         ({"kind": "L0", "radius": "4", "features": []}, "a field 'features' that it must not have"),
         ({"kind": "Linf", "radius": "1", "strict": True}, "a field 'strict' that it must not have"),

@@ -41,7 +41,7 @@ def test_the_corpus_has_every_kind():
     assert kinds >= {("count", "counted"), ("robust", "undecided")}
     questions = [row["certificate"]["question"] for row in rows]
     regions = {question["region"]["kind"] for question in questions if question.get("region")}
-    assert regions == {"Hamming", "L0", "L1", "L2", "Linf", "Anything", "Free", "Box"}
+    assert regions == {"Hamming", "L0", "L1", "L2", "Linf", "AnyInput", "Free", "Box"}
     costs = {question["cost"]["kind"] for question in questions if "cost" in question}
     assert costs == {"L0", "L1", "L2", "Linf", "Hamming", "Prices"}
 

@@ -164,7 +164,7 @@ class Asked:
     kind: str
     sample: tuple[object, ...] | None = None
     region: tuple[str, object] | None = None
-    """("L1", radius), ("Free", features), ("Box", limits) or ("Anything", None)."""
+    """("L1", radius), ("Free", features), ("Box", limits) or ("AnyInput", None)."""
     where: dict[int, object] = field(default_factory=dict)
     domain: dict[int, object] = field(default_factory=dict)
     law: tuple[int, object, int, object] | None = None
@@ -205,7 +205,7 @@ class Asked:
                 return False
         if not self.obeys(values):
             return False
-        if self.region is None or self.region[0] in ("Free", "Box", "Anything"):
+        if self.region is None or self.region[0] in ("Free", "Box", "AnyInput"):
             return True
         kind, radius = self.region
         return measure(kind, net, self.sample, values) <= Fraction(radius) ** (2 if kind == "L2" else 1)
@@ -261,7 +261,7 @@ class Asked:
             if self.sample is not None and not feature.names:
                 far = (
                     []
-                    if self.region is None or self.region[0] in ("Free", "Box", "Anything")
+                    if self.region is None or self.region[0] in ("Free", "Box", "AnyInput")
                     else [self.region[1]]
                 )
                 far += [] if self.limit is None else [self.limit]
@@ -363,7 +363,7 @@ def limits_data(limits):
 def region_data(net, region):
     kind, what = region
     match kind:
-        case "Anything":
+        case "AnyInput":
             return {"kind": kind}
         case "Free":
             return {"kind": kind, "features": list(what)}
@@ -479,7 +479,7 @@ def random_question(chance, net, kind=None):
     where = {f: random_limit(chance, net.features[f]) for f in range(count) if chance.random() < 0.5}
     others = [k for k in range(len(net.head)) if k != net.label(sample)]
     target = chance.choice([None, None, *others])
-    region_kind = chance.choice(["Hamming", "L0", "L1", "L2", "Linf", "Free", "Box", "Anything"])
+    region_kind = chance.choice(["Hamming", "L0", "L1", "L2", "Linf", "Free", "Box", "AnyInput"])
     radius = chance.choice(
         [0, 1, 2, Fraction(1, 2), Fraction(5, 3), abs(random_mark(chance, net.features[0]))]
     )
@@ -490,7 +490,7 @@ def random_question(chance, net, kind=None):
             for f in range(count)
             if chance.random() < 0.8
         },
-        "Anything": None,
+        "AnyInput": None,
     }.get(region_kind, radius)
     region = (region_kind, what)
     ties = chance.choice(["lowest", "against"])
@@ -501,7 +501,7 @@ def random_question(chance, net, kind=None):
         case "whatif":
             cost = chance.choice(["L0", "L1", "L2", "Linf", "Hamming", "Prices", "Prices per unit"])
             prices = {f: Fraction(chance.randint(0, 3), 2) for f in range(count) if chance.random() < 0.8}
-            region = region if region_kind in ("Linf", "Free", "Box", "Anything") else None
+            region = region if region_kind in ("Linf", "Free", "Box", "AnyInput") else None
             movable = tuple(f for f in range(count) if chance.random() < 0.8)
             limit = chance.choice([None, None, Fraction(chance.randint(0, 6), 2)])
             return Asked(
@@ -584,7 +584,7 @@ def python_question(asked, network, net):
         kind, what = region
         if kind in ("Free", "Box"):
             return getattr(sg, kind)(what if kind == "Free" else limits(what))
-        return sg.AnyInput() if kind == "Anything" else getattr(sg, kind)(what)
+        return sg.AnyInput() if kind == "AnyInput" else getattr(sg, kind)(what)
 
     match asked.kind:
         case "robust":

@@ -125,7 +125,7 @@ def bombs(size: int) -> Iterator[tuple[str, dict[str, Any], Network]]:
         net,
     )
     yield "prices without a common denominator", _prices(net), net
-    for region in ({"kind": "Hamming", "radius": "32"}, {"kind": "Anything"}, {"kind": "L0", "radius": "12"}):
+    for region in ({"kind": "Hamming", "radius": "32"}, {"kind": "AnyInput"}, {"kind": "L0", "radius": "12"}):
         yield f"a count of {region['kind']}", _count(net, zero, region), net
         yield f"a count of {region['kind']} over pixels", _count(pixels(), [0] * 784, region), pixels()
     for radius in (5, 7):
@@ -220,7 +220,7 @@ def _reason(net: Network, sample: list[int]) -> dict[str, Any]:
         "label": label,
         "target": None,
         "ties": "lowest",
-        "region": {"kind": "Anything"},
+        "region": {"kind": "AnyInput"},
     }
     proof = {"kind": "bound"}
     return {

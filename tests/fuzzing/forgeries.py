@@ -487,7 +487,7 @@ def widen_region(rng, forged, pool):
     if "radius" in region and rng.random() < 0.7:
         region["radius"] = str(Fraction(region["radius"]) + int(rng.integers(1, 3)))
     else:
-        forged["question"]["region"] = {"kind": "Anything"}
+        forged["question"]["region"] = {"kind": "AnyInput"}
 
 
 def widen_box(rng, forged, pool):

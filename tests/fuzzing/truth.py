@@ -139,7 +139,7 @@ class Truth:
 
     def inside(self, region, sample, x):
         match region["kind"]:
-            case "Anything":
+            case "AnyInput":
                 return True
             case "Free":
                 return set(self.changes(sample, x)) <= set(region["features"])
@@ -380,7 +380,7 @@ def _counts(truth, question):
             if sample is not None:
                 row = list(sample)
                 row[f] = v
-                if question["region"]["kind"] in ("Free", "Box", "Anything"):
+                if question["region"]["kind"] in ("Free", "Box", "AnyInput"):
                     price = None if not truth.inside(question["region"], sample, row) else Fraction(0)
                 else:
                     price = truth.cost(question["region"], sample, row)

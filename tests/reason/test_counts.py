@@ -335,7 +335,7 @@ def _copy(certificate):
     ("region", "word"),
     [
         ({"kind": "L0", "radius": "3", "total": "1"}, "total"),
-        ({"kind": "Anything", "features": [0]}, "features"),
+        ({"kind": "AnyInput", "features": [0]}, "features"),
         ({"kind": "L0", "radius": "1e99999999"}, "radius: a number such as 3"),
         ({"kind": "Linf", "radius": "1", "strict": True}, "strict"),
         ({"kind": "Prices", "prices": []}, "unknown kind 'Prices'"),

@@ -77,7 +77,7 @@ def test_a_rule_is_decided_and_counted():
 
 def test_numbers_that_javascript_would_round_are_text_but_not_in_certificates():
     found = ask(
-        DIGITS, {"kind": "count", "sample": SAMPLE, "region": {"kind": "Anything"}, "time_limit": 0.1}
+        DIGITS, {"kind": "count", "sample": SAMPLE, "region": {"kind": "AnyInput"}, "time_limit": 0.1}
     )
     assert found["total"] == str(4**64)
     given = {

@@ -24,7 +24,7 @@ def test_answers_found_beforehand_are_spelled_as_the_page_asks():
     assert {"kind": "whatif", "cost": "L0", "target": "9", "keep": []} in asked
     assert {"kind": "verify", "region": {"kind": "L0", "radius": "1"}, "target": None} in asked
     assert {"kind": "why", "region": L0, "minimal": "size"} in asked
-    assert {"kind": "why", "region": {"kind": "Anything"}, "minimal": "subset"} in asked
+    assert {"kind": "why", "region": {"kind": "AnyInput"}, "minimal": "subset"} in asked
     assert all(pair["question"]["sample"] == SAMPLE for pair in pairs)
     outcomes = {
         pair["question"]["region"]["radius"]: pair["answer"]["outcome"]

@@ -266,7 +266,7 @@ def others(value, rng):
             "L2",
             "Hamming",
             "Linf",
-            "Anything",
+            "AnyInput",
             "lowest",
             "against",
             "proved",

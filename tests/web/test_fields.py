@@ -54,7 +54,7 @@ def test_categories_are_found_again_from_json():
 def test_within_chooses_the_inputs():
     rows = [[2, "right", 1, -1], [1, "right", 1, 1]]
     network = mixed().with_training_range(rows).within("data")
-    question = {"kind": "count", "sample": rows[0], "region": {"kind": "Anything"}}
+    question = {"kind": "count", "sample": rows[0], "region": {"kind": "AnyInput"}}
     totals = [ask(network, question | more)["total"] for more in ({}, {"within": "data"}, {"within": "any"})]
     assert totals == [4, 4, 32]
     with pytest.raises(QuestionError, match="within is 'all', but must be one of data, any"):

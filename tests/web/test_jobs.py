@@ -25,7 +25,7 @@ SOON = {"kind": "verify", "sample": SAMPLE, "region": {"kind": "L0", "radius": "
 FOREVER = {
     "kind": "why",
     "sample": SAMPLE,
-    "region": {"kind": "Anything"},
+    "region": {"kind": "AnyInput"},
     "minimal": "size",
     "n": 50,
     "time_limit": 600,

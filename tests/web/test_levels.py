@@ -291,7 +291,7 @@ def test_questions_through_workers():
     asked = [
         {"kind": "verify", "region": near, "target": None},
         {"kind": "whatif", "cost": "L1", "target": "rest", "keep": [], "n": 2},
-        {"kind": "why", "region": {"kind": "Anything"}, "minimal": "size", "n": 2},
+        {"kind": "why", "region": {"kind": "AnyInput"}, "minimal": "size", "n": 2},
         {"kind": "count", "region": near},
     ]
     with serving(begin, call) as client:

@@ -90,7 +90,7 @@ def test_the_file_that_a_browser_is_given_leads_to_the_page(page, server, tmp_pa
 
 
 def test_a_question_that_waits_shows_its_place_in_the_queue(served, server):
-    forever = {"kind": "why", "sample": SAMPLE, "region": {"kind": "Anything"}, "minimal": "size", "n": 50}
+    forever = {"kind": "why", "sample": SAMPLE, "region": {"kind": "AnyInput"}, "minimal": "size", "n": 50}
     busy = server.post("/api/questions", forever | {"time_limit": 600}).json["id"]
     try:
         part(served, "why").first.click()
@@ -131,7 +131,7 @@ def test_a_tampered_certificate_does_not_hold_on_the_server(served):
 def test_counting_more_than_can_be_walked_is_asked_of_the_server(served):
     served.select_option('[data-test="region"]', "any")
     question = asked(served, part(served, "count").click)
-    assert question.post_data_json == {"kind": "count", "sample": SAMPLE, "region": {"kind": "Anything"}}
+    assert question.post_data_json == {"kind": "count", "sample": SAMPLE, "region": {"kind": "AnyInput"}}
     part(served, "cancel").click()
     part(served, "run").first.wait_for(state="detached")
 
@@ -151,7 +151,7 @@ def test_a_long_question_is_cancelled_and_leaves_what_is_known(served):
     question = {
         "kind": "why",
         "sample": SAMPLE,
-        "region": {"kind": "Anything"},
+        "region": {"kind": "AnyInput"},
         "minimal": "size",
         "n": 50,
         "time_limit": 600,

@@ -31,7 +31,7 @@ NETWORK = sg.models.digits()
 X, y = sg.models.samples("digits")
 SAMPLE = X[7].tolist()
 L0 = {"kind": "L0", "radius": "2"}
-ANYTHING = {"kind": "Anything"}
+ANYTHING = {"kind": "AnyInput"}
 FOREVER = {"kind": "why", "sample": SAMPLE, "region": ANYTHING, "minimal": "size", "n": 50, "time_limit": 600}
 """Reasons of least size over all inputs: far more than minutes of work."""
 SETTLED = {"kind": "verify", "sample": SAMPLE, "region": {"kind": "L0", "radius": "1"}, "target": None}
@@ -205,7 +205,7 @@ def test_each_kind_of_question_is_answered(server):
             SETTLED | {"region": {"kind": "Free", "features": ["pixel (9,9)"]}},
             "there is no feature 'pixel (9,9)'",
         ),
-        (SETTLED | {"region": {"kind": "Anything", "radius": "2"}}, "Anything has the fields kind"),
+        (SETTLED | {"region": {"kind": "AnyInput", "radius": "2"}}, "AnyInput has the fields kind"),
         (SETTLED | {"target": "ten"}, "target is 'ten', which is not a class"),
         (SETTLED | {"target": 3}, "target is 3, which is not a class"),
         (SETTLED | {"time_limit": 601}, "time_limit is 601, but must be a number from 0 to 600"),

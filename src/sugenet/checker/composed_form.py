@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from sugenet.checker.form import Anything, Ball, Enumerate, Envelope, Lemma, Plain
+from sugenet.checker.form import AnyInput, Ball, Enumerate, Envelope, Lemma, Plain
 from sugenet.checker.reading import Integer, Natural, Nested, Number, Scalar, Tagged
 from sugenet.errors import CertificateError
 
@@ -161,7 +161,7 @@ class CompositePossible(Tagged, kind="possible"):
 class CompositeRobust(Tagged, kind="robust"):
     """The value stays while every sample stays in the region, or all samples together if it is joint."""
 
-    region: Ball | Anything
+    region: Ball | AnyInput
     joint: bool
 
     def __post_init__(self) -> None:
@@ -173,7 +173,7 @@ class CompositeRobust(Tagged, kind="robust"):
 class CompositeReason(Tagged, kind="reason"):
     """The value stays while some features of the samples stay fixed."""
 
-    region: Ball | Anything
+    region: Ball | AnyInput
 
 
 @dataclass(frozen=True, slots=True)

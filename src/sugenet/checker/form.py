@@ -32,7 +32,7 @@ from sugenet.errors import CertificateError
 __all__ = [
     "Agree",
     "Always",
-    "Anything",
+    "AnyInput",
     "Ball",
     "Bound",
     "Box",
@@ -169,11 +169,11 @@ class Box(Tagged, kind="Box"):
 
 
 @dataclass(frozen=True, slots=True)
-class Anything(Tagged, kind="Anything"):
+class AnyInput(Tagged, kind="AnyInput"):
     """All inputs."""
 
 
-Region: TypeAlias = Ball | Free | Box | Anything
+Region: TypeAlias = Ball | Free | Box | AnyInput
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from math import ceil, floor, inf, nextafter
 from sys import float_info
 from typing import Any, TypeAlias
 
-from sugenet.checker.form import Anything, Ball, Box, Free, Limit, OneOf, Plain, Prices, Region, WhatIf
+from sugenet.checker.form import AnyInput, Ball, Box, Free, Limit, OneOf, Plain, Prices, Region, WhatIf
 from sugenet.checker.limit import Limit as Resources
 from sugenet.checker.network import Categories, Clause, Coding, NetworkForm, Numbers, RealNumbers
 from sugenet.checker.reading import exact
@@ -493,7 +493,7 @@ def cheaper(
     cost = asked.cost
     if isinstance(cost, Prices):
         fixed |= set(range(len(network.codings))) - {feature for feature, _ in cost.prices}
-    inputs = around(lawful, network, sample, asked.region or Anything(), limits, fixed=fixed)
+    inputs = around(lawful, network, sample, asked.region or AnyInput(), limits, fixed=fixed)
     if isinstance(cost, Prices):
         kind = "price per unit" if cost.per_unit else "price"
         return replace(inputs, measure=kind, budget=bound, strict=strict, prices=_all_prices(network, cost))

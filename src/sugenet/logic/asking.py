@@ -102,7 +102,7 @@ def _region_data(region: Any, *, joint: bool = False) -> dict[str, Any]:
     if joint and isinstance(region, Linf | AnyInput):
         raise QuestionError(f"{quoted(region)} has no budget that images could share: leave joint out.")
     if isinstance(region, AnyInput):
-        return {"kind": "Anything"}
+        return {"kind": "AnyInput"}
     return {"kind": type(region).__name__, "radius": str(Fraction(region.radius))}
 
 

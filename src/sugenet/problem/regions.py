@@ -569,12 +569,12 @@ Region: TypeAlias = Hamming | L0 | L1 | L2 | Linf | Free | Box | AnyInput
 
 BALLS: dict[str, type[Cost]] = {"Hamming": Hamming, "L0": L0, "L1": L1, "L2": L2, "Linf": Linf}
 """Regions with a radius, which are also costs, by their names in JSON."""
-REGIONS: dict[str, type[Region]] = {**BALLS, "Free": Free, "Box": Box, "Anything": AnyInput}
+REGIONS: dict[str, type[Region]] = {**BALLS, "Free": Free, "Box": Box, "AnyInput": AnyInput}
 
 
 def region_data(network: Network, region: Region) -> dict[str, Any]:
     """Return a region as JSON, with features by index."""
-    kind = next(name for name, made in REGIONS.items() if type(region) is made)
+    kind = type(region).__name__
     match region:
         case AnyInput():
             return {"kind": kind}
@@ -599,7 +599,7 @@ def region_of(data: Mapping[str, Any], network: Network) -> Region:
     (Linf(radius=0.5), Free(features=(1,)))
     """
     kind = data["kind"]
-    if kind == "Anything":
+    if kind == "AnyInput":
         return AnyInput()
     if kind == "Box":
         return limits_of(data["limits"], network)

@@ -294,7 +294,7 @@ def precompute(
         region = {"kind": "L0", "radius": first["cost"]}
         add(0.2, kind="why", sample=sample, region=region, minimal="size", n=5)
         add(0.1, kind="count", sample=sample, region=region)
-    add(0.2, kind="why", sample=sample, region={"kind": "Anything"}, minimal="subset", n=1)
+    add(0.2, kind="why", sample=sample, region={"kind": "AnyInput"}, minimal="subset", n=1)
     return pairs
 
 

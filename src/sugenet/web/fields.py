@@ -228,17 +228,17 @@ def _region(network: Network, region: Any) -> Region:
             f'region is {_shown(region)}, but must be an object such as {{"kind": "L0", "radius": "2"}}.'
         )
     kind = region.get("kind")
-    if not isinstance(kind, str) or kind not in (*BALLS, "Free", "Anything"):
+    if not isinstance(kind, str) or kind not in (*BALLS, "Free", "AnyInput"):
         raise QuestionError(
-            f"region: kind is {_shown(kind)}, but must be one of {', '.join(BALLS)}, Free, Anything."
+            f"region: kind is {_shown(kind)}, but must be one of {', '.join(BALLS)}, Free, AnyInput."
         )
-    wanted = {"Anything": {"kind"}, "Free": {"kind", "features"}}.get(kind, {"kind", "radius"})
+    wanted = {"AnyInput": {"kind"}, "Free": {"kind", "features"}}.get(kind, {"kind", "radius"})
     if set(region) != wanted:
         raise QuestionError(
             f"region: {kind} has the fields {', '.join(sorted(wanted))}, "
             f"not {_shown(', '.join(map(str, region)))}."
         )
-    if kind == "Anything":
+    if kind == "AnyInput":
         return AnyInput()
     if kind == "Free":
         return Free(_names(network, region["features"], "region: features"))
@@ -254,7 +254,7 @@ def _region_schema(network: Network) -> Schema:
     free = {"kind": {"const": "Free"}, "features": _names_schema(network)}
     return {
         "oneOf": [
-            _object({"kind": {"const": "Anything"}}, "kind"),
+            _object({"kind": {"const": "AnyInput"}}, "kind"),
             _object(balls, "kind", "radius"),
             _object(free, "kind", "features"),
         ]

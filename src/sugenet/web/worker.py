@@ -294,7 +294,7 @@ def _warm_up(network: Network, sample: list[Any]) -> None:
     for question in (
         {"kind": "whatif", "sample": sample},
         {"kind": "verify", "sample": sample, "region": ball},
-        {"kind": "why", "sample": sample, "region": {"kind": "Anything"}},
+        {"kind": "why", "sample": sample, "region": {"kind": "AnyInput"}},
         {"kind": "count", "sample": sample, "region": ball},
     ):
         with suppress(SugenetError):

@@ -222,7 +222,7 @@ export function makeAnswers(app) {
     const { size, walked } = which === "near" ? await smallest() : { size: null, walked: 0 };
     if (!alike(values, state.values)) return null;
     if (size) return { kind: { kind: "L0", radius: String(size) }, words: `with up to ${many(size, word)} changed`, walked };
-    return { kind: { kind: "Anything" }, words: anything, walked };
+    return { kind: { kind: "AnyInput" }, words: anything, walked };
   }
 
   function reach({ size }) {

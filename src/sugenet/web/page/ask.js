@@ -107,7 +107,7 @@ export function makeAsk(app) {
     const states = question.sample ? model.statesOf(question.sample) : null;
     if (question.kind === "whatif" && question.cost === "L0") return nearest(question, states, onProgress, signal);
     if (question.kind === "verify" && question.region.kind === "Free") return free(question, states, onProgress, signal);
-    if (question.kind === "why" && question.region.kind === "Anything") return whyAnything(question, states, onPart, onProgress, signal);
+    if (question.kind === "why" && question.region.kind === "AnyInput") return whyAnyInput(question, states, onPart, onProgress, signal);
     if (question.kind === "why" && question.region.kind === "L0") return whyNear(question, states, onPart, onProgress, signal);
     return null;
   }
@@ -233,7 +233,7 @@ export function makeAsk(app) {
     return { kind: "why", outcome: parts.length ? "found" : "undecided", reasons: parts, sentence };
   }
 
-  function whyAnything(question, states, onPart, onProgress, signal) {
+  function whyAnyInput(question, states, onPart, onProgress, signal) {
     const holds = async (locked) => {
       const found = await run("free", { states, locked, budget: 400 }, undefined, signal);
       return { held: found.outcome === "proved", refuted: found.outcome === "refuted", certify: null };

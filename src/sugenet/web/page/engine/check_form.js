@@ -168,7 +168,7 @@ function limit(value, sizes) {
 const firstOf = ([first]) => first;
 const limits = once(listOf(pair(feature, limit)), firstOf);
 
-const REGIONS = { Free: { features }, Box: { limits }, Anything: {}, Linf: { radius: notNegative } };
+const REGIONS = { Free: { features }, Box: { limits }, AnyInput: {}, Linf: { radius: notNegative } };
 const regionInside = byField("kind", REGIONS); // of a counterfactual: without a budget of its own
 const region = byField("kind", { ...Object.fromEntries(BALLS.map((kind) => [kind, { radius: notNegative }])), ...REGIONS });
 const prices = once(listOf(pair(feature, notNegative)), firstOf);

@@ -241,7 +241,7 @@ export function cheaper(model, sample, { cost, movable, region }, limits, bound,
   const prices = new Map(cost.prices);
   const open = new Set(cost.kind === "Prices" ? movable.filter((f) => prices.has(f)) : movable);
   const fixed = model.features.map(({ number }) => number).filter((f) => !open.has(f));
-  const { allowed } = around(model, sample, region ?? { kind: "Anything" }, limits, fixed);
+  const { allowed } = around(model, sample, region ?? { kind: "AnyInput" }, limits, fixed);
   if (cost.kind !== "Linf") return new Inputs(model, allowed, { sample, measure: { ...cost, prices }, budget: bound, strict });
   const inside = (values, f) => both(model.features[f].coding, values, near(model.features[f].coding, sample[f], bound, strict));
   return new Inputs(model, bound === null ? allowed : allowed.map(inside), { sample, measure: cost, strict });
