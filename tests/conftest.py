@@ -9,6 +9,8 @@ from hypothesis import settings
 
 from tests.thinned import KEPT, left_out
 
+collect_ignore = ["fuzzing/lce_maker.py"]  # runs in an environment of its own
+
 settings.register_profile("default", deadline=None, max_examples=25)
 settings.register_profile("all", deadline=None, max_examples=100)
 settings.register_profile("thorough", deadline=None, max_examples=2000)

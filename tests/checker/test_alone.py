@@ -149,7 +149,7 @@ def test_the_docs_state_how_much_a_plain_check_loads(checked):
     kinds = (f"proof of kind `{kind}`" for kind in ("bound", "dual", "patches"))
     numbers = (
         re.search(rf"\| a {row}[^|]* \| ([\d,]+) \|", page)[1]
-        for row in ("witness", *kinds, "count", "whole")
+        for row in ("witness", *kinds, "count", "composite")
     )
     stated = [int(number.replace(",", "")) for number in numbers]
     many["rules"] = max(many[kind] for kind in ("bound", "enumerate", "lemma"))

@@ -433,7 +433,7 @@ def test_an_option_means_the_same_everywhere():
     assert has["--json"] == set(commands) - {"demo", "serve", "completion"}
     assert has["--index"] == asking | {"predict", "trace", "rules", "report", "serve"}
     wholes = {"sum", "sudoku", "state"}
-    others = {"rules", "report", "check", "sweep", "results", "fit", "instance", "export"}
+    others = {"compare", "rules", "report", "check", "sweep", "results", "fit", "instance", "export"}
     assert has["--time-limit"] == asking | wholes | others
     assert has["--memory-limit"] == {"check"}
     assert has["--seed"] == has["--time-limit"] - {"check", "export"} | {"train"}

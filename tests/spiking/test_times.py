@@ -87,7 +87,7 @@ def test_given_spikes_come_step_by_step():
         ({"fires": "=="}, "fires='=='"),
         ({"when": None}, "needs one, such as"),
         ({"reset": "none"}, "has no time: give no when="),
-        ({"when": "at once as in snnTorch"}, "is about reset='subtract'"),
+        ({"when": "at once as in snnTorch"}, "is for reset='subtract' only"),
         ({"step": 0}, "step=0 is not positive"),
         ({"step": "soon"}, "not a number such as 12"),
     ],

@@ -150,6 +150,10 @@ def read_sample(network: Network, values: Any) -> list[Any]:
         If the sample is invalid.
     """
     encoder = network.encoder
+    if isinstance(values, dict) and encoder.columns is None:  # before an array makes 0 of false
+        for name, coding in zip(encoder.names, encoder.codings, strict=True):
+            if name in values:
+                _value(name, coding, values[name])
     if isinstance(values, dict) or (encoder.columns is not None and isinstance(values, list)):
         values = encoder.values(values)
     if not isinstance(values, list | tuple) or len(values) != encoder.features:

@@ -337,5 +337,5 @@ def test_a_wide_head_is_kept_by_its_file(tmp_path):
 def test_the_page_refuses_what_it_cannot_count():
     from sugenet.web.page_data import payload
 
-    with pytest.raises(TooLargeError, match="the page counts in 31"):
+    with pytest.raises(TooLargeError, match="page computes with at most 31 bits"):
         payload(wide(40), title="wide")

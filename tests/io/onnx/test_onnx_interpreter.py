@@ -298,6 +298,8 @@ DRAWN = {
     "Div": divided,
     "Not": lambda d: (d.real(2, 3) > 0, [], {}),
     "Where": lambda d: (d.real(2, 3) > 0, [d.real(*d.beside((2, 3))), d.real(*d.beside((2, 3)))], {}),
+    "LeakyRelu": lambda d: (d.real(2, 3), [], d.pick({}, {"alpha": 0.25}, {"alpha": -0.5})),
+    "PRelu": lambda d: (d.real(2, 3), [d.real(*d.pick((1,), (3,), (2, 3)))], {}),
     "Clip": clipped,
     "Cast": cast,
     "HardSigmoid": lambda d: (d.real(2, 3), [], d.pick({}, {"alpha": 0.5}, {"alpha": 0.25, "beta": 0.75})),

@@ -549,7 +549,6 @@ def test_refusals_name_what_and_say_what_to_do():
         r"dynamic quantization takes its scales from each input.*quantize_static": file(
             [("DynamicQuantizeLinear", ["x"], "y", {})], {}, [("x", FLOAT, [None, 2])], [("y", UINT8, None)]
         ),
-        r"the constant 'left' is not used": dense(constants={"left": np.ones(3, np.float32)}),
         r"Gemm.*in floats, because it is clipped to \(0.0, inf\)": dense(
             middle=[("Gemm", ["d", "wd"], "h", {"transB": 1}), ("Relu", ["h"], "g", {})]
         ),

@@ -491,13 +491,13 @@ def test_a_kernel_that_falls_or_looks_at_more_than_the_sum_is_refused():
 
     guess = np.sort(np.random.default_rng(0).integers(-500, 700, (1, 255)))
     turned = kernel(lambda levels: 255 - levels)
-    with pytest.raises(FileError, match=r"here: channel 0 gives \d+ for the sum .* no rising function"):
+    with pytest.raises(FileError, match=r"here: channel 0 gives \d+ for the sum .* monotone function"):
         ask_steps(turned, guess, np.ones((1, 255)))
     state = np.random.default_rng(0)
     unsteady = kernel(
         lambda levels: levels ^ torch.from_numpy(state.integers(0, 2, levels.shape).astype(np.uint8))
     )
-    with pytest.raises(FileError, match=r"here: channel 0 gives \d+ (and|for) .* no rising function"):
+    with pytest.raises(FileError, match=r"here: channel 0 gives \d+ (and|for) .* monotone function"):
         ask_steps(unsteady, guess, np.ones((1, 255)))
 
 
