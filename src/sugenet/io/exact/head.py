@@ -97,7 +97,7 @@ def _near(line: Pipeline) -> tuple[Fraction, Fraction]:
 
 
 def _decimal(value: Surd) -> Fraction:
-    """Return a surd to 200 bits behind the point."""
+    """Return a surd to 200 bits after the point."""
     return value.enclosed(_BITS)[0]
 
 

@@ -70,7 +70,9 @@ def prove_own(report: ImportReport, graph: Graph) -> ImportReport:
         sure = Interpreter(graph, CERTAIN).run(samples.numbers).values[CERTAIN].values.astype(bool)
     if theirs.shape != mine.shape or (theirs != mine)[sure].any():
         raise different(graph.source, "the output 'scores'", "the network in the file has other scores")
-    judge = "an interpreter of its operators in exact numbers"
+    interpreter = "an interpreter of its operators in exact numbers"
     compared = int(sure.sum()) * network.head.outputs
     left = int((~sure).sum())
-    return replace(report, proof=ImportProof((judge,), len(mine), samples.near, 0, (), 0, compared, 0, left))
+    return replace(
+        report, proof=ImportProof((interpreter,), len(mine), samples.near, 0, (), 0, compared, 0, left)
+    )
