@@ -49,6 +49,7 @@ RULES = {
 """Patterns by name, for the text of one sentence in which code is written as `X`."""
 
 EXCEPTIONS = {
+    "On the reasons behind decisions": "the title of a paper",
     "What to do when it is undecided": "the title of a page",
     "What if": "the name of a question",
     "what if": "the name of a question",

@@ -53,6 +53,8 @@ class SetFunction(ShortRepr, ABC):
     """A set function that never decreases when criteria are added.
 
     Call it with a subset: a set, one name, or a bit mask.
+
+    Reference: Choquet [Cho54]; Grabisch [Gra16].
     """
 
     criteria: Criteria

@@ -182,6 +182,8 @@ def shapley(mu: SetFunction) -> dict[Criterion, Number]:
     For n literals of which tau must hold, the value is 1/n for every tau (docs/theory.md 6.7). Constant
     functions give 0.
 
+    Reference: Shapley [Sha53].
+
     Examples
     --------
     >>> mu = WeightedThreshold({"price": 3, "comfort": 2, "safety": 2, "colour": 1}, theta=5)
@@ -200,6 +202,8 @@ def banzhaf(mu: SetFunction) -> dict[Criterion, Number]:
     This is the absolute value, not rescaled to the sum 1. For a Boolean function, it is the probability that
     the criterion decides.
 
+    Reference: Banzhaf [Ban65].
+
     Examples
     --------
     >>> mu = CardinalityThreshold({1, 2, -3}, tau=3, criteria=Criteria.literals(3))
@@ -217,6 +221,8 @@ def interaction(mu: SetFunction, subset: Subset, index: Index = "shapley") -> Nu
     Shapley interaction of a pair is 0 for every threshold with 2 <= tau <= n-1, so it is not informative
     there. Use ``index="banzhaf"``, whose sign is that of 2 tau - n - 1 (docs/theory.md 6.7).
 
+    Reference: Murofushi and Soneda [MS93]; Grabisch and Roubens [GR99].
+
     Examples
     --------
     >>> mu = CardinalityThreshold(5, tau=4)
@@ -229,6 +235,8 @@ def interaction(mu: SetFunction, subset: Subset, index: Index = "shapley") -> Nu
 
 def interactions(mu: SetFunction, order: int, index: Index = "shapley") -> dict[frozenset[Criterion], Number]:
     """Return the interaction index of every set of `order` criteria.
+
+    Reference: Murofushi and Soneda [MS93]; Grabisch and Roubens [GR99].
 
     Examples
     --------
@@ -259,6 +267,8 @@ def orness(mu: SetFunction) -> Number:
     function, this is also the Sugeno integral. At least tau of n gives (n - tau) / (n - 1) (docs/theory.md
     6.7).
 
+    Reference: Marichal [Mar00].
+
     Examples
     --------
     >>> orness(CardinalityThreshold(5, tau=2)), orness(Possibility([1, 1, 1])), orness(Necessity([1, 1, 1]))
@@ -280,6 +290,8 @@ def additive_moebius(mu: SetFunction) -> Codes:
 
     The result has integers for a Boolean function, fractions if mu has them, else floats; up to 24 criteria.
     For the qualitative transform, which belongs to the Sugeno integral, see `SetFunction.focal_sets`.
+
+    Reference: Chateauneuf and Jaffray [CJ89]; Grabisch, Marichal and Roubens [GMR00].
 
     Examples
     --------
@@ -304,6 +316,8 @@ def from_additive_moebius(
 
     Sums of floats round, so a table of floats that misses [0, 1] or monotonicity by less than 1e-9 is
     corrected.
+
+    Reference: Chateauneuf and Jaffray [CJ89]; Grabisch, Marichal and Roubens [GMR00].
 
     Examples
     --------

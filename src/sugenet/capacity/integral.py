@@ -202,6 +202,8 @@ CHUNK = 4096  # samples at a time, so that a chunk of 20 criteria stays in the c
 def sugeno(mu: SetFunction, x: Any, method: Method = "auto", scale: Scale | None = None) -> Any:
     """Return the Sugeno integral of one sample or of a batch of samples with respect to `mu`.
 
+    Reference: Sugeno [Sug74].
+
     Parameters
     ----------
     mu

@@ -149,6 +149,8 @@ class _Distributed(SetFunction):
 class Possibility(_Distributed):
     """The largest pi in a set is its worth. It is a capacity if some pi is the top.
 
+    Reference: Dubois and Prade [DP14].
+
     Examples
     --------
     >>> mu = Possibility({"a": 1, "b": 0.5})
@@ -191,6 +193,8 @@ class Possibility(_Distributed):
 class Necessity(_Distributed):
     """1 - pi of the most possible criterion outside a set is its worth. It is a capacity if some pi is the
     top.
+
+    Reference: Dubois and Prade [DP14].
 
     Examples
     --------

@@ -240,6 +240,8 @@ class PossibilisticBase(_Base):
     """Weighted positive clauses; a sample is possible to the degree pi(x) = min of 1 - weight over the
     clauses it violates.
 
+    Reference: Dubois, Prade and Rico [DPR14].
+
     Examples
     --------
     >>> formulas = [([("price", 1)], 0.6), ([("price", 1), ("safety", 1)], 1)]
@@ -285,6 +287,8 @@ class GuaranteedBase(_Base):
     """Weighted positive terms; a sample is granted the degree delta(x) = max of the weights of the
     terms it satisfies.
 
+    Reference: Dubois and Prade [DP04].
+
     Examples
     --------
     >>> formulas = [([("price", 1)], 0.4), ([("price", 1), ("safety", 1)], 1)]
@@ -324,6 +328,8 @@ def possibilistic_base(
     For each focal set A of the conjugate and each level a above the bottom, with a' the level below a, the
     clause "x_i >= a for some i of A" has the weight min(mu^c(A), 1 - a'). Clauses that others imply are left
     out. With the levels 0 and 1 alone it is the simple form: one clause for each A, with weight mu^c(A).
+
+    Reference: Dubois, Prade and Rico [DPR14].
 
     Parameters
     ----------
@@ -385,6 +391,8 @@ def guaranteed_base(
 
     For each focal set F of `mu` and each level a above the bottom, the term "x_i >= a for all i of F" has the
     weight min(mu(F), a). Terms that others imply are left out.
+
+    Reference: Dubois, Prade and Rico [DPR14].
 
     Examples
     --------

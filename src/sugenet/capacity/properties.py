@@ -109,6 +109,8 @@ def maxitivity(mu: SetFunction) -> int:
 
     No rule has more than k criteria.
 
+    Reference: Abbaszadeh and Hüllermeier [AH20].
+
     Examples
     --------
     >>> maxitivity(CardinalityThreshold(7, tau=3)), minitivity(CardinalityThreshold(7, tau=3))
@@ -125,7 +127,10 @@ def minitivity(mu: SetFunction) -> int:
 
 
 def is_k_maxitive(mu: SetFunction, k: int) -> bool:
-    """Return whether no focal set has more than k criteria (docs/theory.md 6.4)."""
+    """Return whether no focal set has more than k criteria (docs/theory.md 6.4).
+
+    Reference: Abbaszadeh and Hüllermeier [AH20].
+    """
     return maxitivity(mu) <= _whole(k)
 
 

@@ -191,6 +191,8 @@ class SelectionRule(ThresholdRule):
 
     A graded rule holds for every a up to `level`, which means S >= min(level, x_i of the body).
 
+    Reference: Greco, Matarazzo and Słowiński [GMS04].
+
     Examples
     --------
     >>> rule = SelectionRule(["price", "comfort", "safety"], {"price", "safety"}, 0.7, graded=True)
@@ -213,6 +215,8 @@ class EliminationRule(ThresholdRule):
     """If x_i <= a for all i of the body, then S <= a.
 
     A graded rule holds for every a from `level`, which means S <= max(level, x_i of the body).
+
+    Reference: Greco, Matarazzo and Słowiński [GMS04].
 
     Examples
     --------
@@ -560,6 +564,8 @@ def iter_selection_rules(
 ) -> Iterator[SelectionRule]:
     """Yield the rules of `selection_rules` one by one, without a limit.
 
+    Reference: Greco, Matarazzo and Słowiński [GMS04].
+
     Examples
     --------
     >>> from sugenet.capacity import CardinalityThreshold
@@ -573,7 +579,10 @@ def iter_selection_rules(
 def iter_elimination_rules(
     mu: SetFunction, complete: bool = True, by: Order = None, scale: Scale | None = None
 ) -> Iterator[EliminationRule]:
-    """Yield the rules of `elimination_rules` one by one, without a limit."""
+    """Yield the rules of `elimination_rules` one by one, without a limit.
+
+    Reference: Greco, Matarazzo and Słowiński [GMS04].
+    """
     need_set_function(mu)
     return _made(EliminationRule, mu, mu.conjugate().focal_sets(by), complete, scale)
 
@@ -586,6 +595,8 @@ def selection_rules(
     scale: Scale | None = None,
 ) -> RuleSet:
     """Return one selection rule for each focal set of `mu`.
+
+    Reference: Greco, Matarazzo and Słowiński [GMS04].
 
     Parameters
     ----------
@@ -627,6 +638,8 @@ def elimination_rules(
     scale: Scale | None = None,
 ) -> RuleSet:
     """Return one elimination rule per focal set of the conjugate of `mu`; parameters as in `selection_rules`.
+
+    Reference: Greco, Matarazzo and Słowiński [GMS04].
 
     Examples
     --------

@@ -46,6 +46,8 @@ def random_capacity(
 ) -> Dense:
     """Draw a capacity, with all capacities exactly equally likely.
 
+    Reference: Propp and Wilson [PW96].
+
     Parameters
     ----------
     criteria

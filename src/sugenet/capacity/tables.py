@@ -184,6 +184,8 @@ class Focal(SetFunction):
 
     Sets that another set makes redundant are dropped, so the remaining sets are its focal sets.
 
+    Reference: Grabisch [Gra04].
+
     Examples
     --------
     >>> worth = {("price", "safety"): 1, "comfort": 0.4, ("comfort", "price"): 0.3}
@@ -336,6 +338,8 @@ def inner_moebius(mu: SetFunction) -> dict[frozenset[Criterion], Value]:
     """Return mu_#: the worth of every focal set; all sets not listed have the bottom of the scale (paper
     2.2).
 
+    Reference: Grabisch [Gra04].
+
     Examples
     --------
     >>> from sugenet.capacity import Symmetric
@@ -358,6 +362,8 @@ def outer_moebius(mu: SetFunction) -> dict[frozenset[Criterion], Value]:
 
     These are the complements of the focal sets of the conjugate.
 
+    Reference: Grabisch [Gra04].
+
     Examples
     --------
     >>> from sugenet.capacity import Symmetric
@@ -378,7 +384,10 @@ def outer_moebius(mu: SetFunction) -> dict[frozenset[Criterion], Value]:
 def from_inner_moebius(
     criteria: Criteria | int | Iterable[Criterion], weights: Mapping[Any, Any], scale: Scale = UNIT
 ) -> SetFunction:
-    """Return the set function mu(A) = the best weight among the subsets of A."""
+    """Return the set function mu(A) = the best weight among the subsets of A.
+
+    Reference: Grabisch [Gra04].
+    """
     return Focal(criteria, weights, scale)
 
 
@@ -386,6 +395,8 @@ def from_outer_moebius(
     criteria: Criteria | int | Iterable[Criterion], weights: Mapping[Any, Any], scale: Scale = UNIT
 ) -> SetFunction:
     """Return the set function mu(A) = the smallest weight among the supersets of A, or top if there is none.
+
+    Reference: Grabisch [Gra04].
 
     Examples
     --------

@@ -35,6 +35,8 @@ _Column: TypeAlias = dict[int, tuple[Gap, tuple[tuple[int, int], ...]]]
 class Sum(Composed):
     """Sum of two numbers whose digits are read, most significant digit first.
 
+    Reference: Baaj and Marquis [BM25].
+
     Examples
     --------
     >>> from sugenet import models

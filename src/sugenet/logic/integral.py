@@ -60,6 +60,8 @@ def possibility_of(readings: Sequence[Reading]) -> Possibility:
     Gaps become degrees by their rank among all gaps, from 1 for gap 0 down to above 0. Comparisons stay the
     same.
 
+    Reference: Dubois and Prade [DP14].
+
     Examples
     --------
     >>> two = [Reading.given("a", {"0": 0, "1": 2}), Reading.given("b", {"0": 5, "1": 0})]
@@ -71,7 +73,10 @@ def possibility_of(readings: Sequence[Reading]) -> Possibility:
 
 
 def necessity_of(readings: Sequence[Reading]) -> Necessity:
-    """Return the necessity measure: the conjugate."""
+    """Return the necessity measure: the conjugate.
+
+    Reference: Dubois and Prade [DP14].
+    """
     return Necessity(_degrees(readings))
 
 
@@ -90,6 +95,8 @@ def integrate(
     truth: str | LogicFormula | Callable[[Mapping[str, str]], Any],
 ) -> Any:
     """Return F_mu(phi): the Sugeno integral of the truth of a formula by a capacity over interpretations.
+
+    Reference: De Smet and De Raedt [DD25]; Baaj and Prade [BP26].
 
     Parameters
     ----------

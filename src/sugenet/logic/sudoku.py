@@ -68,6 +68,8 @@ def _choices(values: tuple[tuple[str, ...], ...]) -> Choices:
 class Sudoku(Composed):
     """Grid whose cells are read, row by row; its value is whether it is a Sudoku.
 
+    Reference: Baaj and Marquis [BM25].
+
     Examples
     --------
     >>> rows = ["1234", "3412", "2143", "4321"]

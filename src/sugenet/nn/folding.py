@@ -94,6 +94,8 @@ def fold(
 ) -> DenseLayer:
     """Fold ``sign(gamma * (scale * s + bias - mean) / sqrt(var + eps) + beta)``, s the bipolar sum, exactly.
 
+    Reference: Umuroglu and others [UFG17]; Narodytska and others [NKR18].
+
     Parameters
     ----------
     weights : array of int

@@ -47,6 +47,8 @@ def bipolar(x: Iterable[Any]) -> tuple[int, ...]:
 def polarize(x: Iterable[Any]) -> dict[Literal, int]:
     """Return the polarized encoding: 1 for the literal of each coordinate that holds, 0 for its opposite.
 
+    Reference: Baaj and Prade [BP26].
+
     Parameters
     ----------
     x : iterable
@@ -80,6 +82,8 @@ def polarize(x: Iterable[Any]) -> dict[Literal, int]:
 def active_set(x: Iterable[Any]) -> frozenset[Literal]:
     """Return E(x): the literals that hold in a bipolar vector.
 
+    Reference: Baaj and Prade [BP26].
+
     Parameters
     ----------
     x : iterable
@@ -111,6 +115,8 @@ def active_set(x: Iterable[Any]) -> frozenset[Literal]:
 def lam_of(weights: Sequence[Any]) -> frozenset[Literal]:
     """Return Lam(w): the literals that the signs of the weights select; a weight of 0 selects none.
 
+    Reference: Baaj and Prade [BP26].
+
     Parameters
     ----------
     weights : sequence
@@ -137,6 +143,8 @@ def lam_of(weights: Sequence[Any]) -> frozenset[Literal]:
 
 def match_bits(weights: Sequence[Any], x: Iterable[Any]) -> tuple[int, ...]:
     """Return z of Remark 1: 1 where the coordinate equals the weight, in the order of the nonzero weights.
+
+    Reference: Baaj and Prade [BP26].
 
     Parameters
     ----------
@@ -209,6 +217,8 @@ def tau_of(theta: Any, n: int) -> int:
     """Return the smallest match count at which the bipolar sum s = 2M - n reaches theta:
     ceil((theta + n) / 2), in exact arithmetic.
 
+    Reference: Baaj and Prade [BP26].
+
     Parameters
     ----------
     theta : number
@@ -240,6 +250,8 @@ def tau_of(theta: Any, n: int) -> int:
 
 def decode(s: int) -> int:
     """Return the bipolar output 2S - 1 of a Boolean Sugeno integral S.
+
+    Reference: Baaj and Prade [BP26].
 
     Parameters
     ----------

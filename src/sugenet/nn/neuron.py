@@ -104,6 +104,8 @@ class Turn(ShortRepr):
 class Neuron(ShortRepr):
     """A threshold neuron over n bipolar inputs.
 
+    Reference: Baaj and Prade [BP26].
+
     Parameters
     ----------
     weights : iterable of int
@@ -337,6 +339,8 @@ def _whole(value: Any, what: str) -> int:
 @dataclass(frozen=True)
 class QuantizedNeuron(ShortRepr):
     """A neuron that gives the number of its steps that its match count reaches.
+
+    Reference: Baaj and Prade [BP26]; Jacob and others [JKC18].
 
     Parameters
     ----------

@@ -120,6 +120,8 @@ def need_ratings(ratings: object) -> None:
 def version_space(ratings: Ratings) -> VersionSpace | Conflict:
     """Find all capacities that give every sample its rating: a `VersionSpace`, or a `Conflict` if none does.
 
+    Reference: Sanchez [San76]; Baaj [Baa24].
+
     Parameters
     ----------
     ratings
@@ -180,6 +182,12 @@ def fit_capacity(
     time_limit: float | None = None,
 ) -> CapacityFit:
     """Find a capacity whose Sugeno integrals are as near to the ratings as those of any capacity.
+
+    The equations S_mu(x) = a of the samples are a system of max-min fuzzy relational equations, in which the
+    worths of the sets are unknown. With ``loss="largest"``, the smallest largest error is the Chebyshev
+    distance of this system: 0 if it is solvable.
+
+    Reference: Baaj [Baa23]; Baaj [Baa24]; Beliakov, Gagolewski and James [BGJ20].
 
     Parameters
     ----------

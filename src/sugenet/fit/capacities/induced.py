@@ -115,6 +115,8 @@ def induced_capacity(
     mu(A) = 1 if the network says yes when the features of A take their good values and all others those of
     `x`.
 
+    Reference: Baaj and Prade [BP26].
+
     Parameters
     ----------
     network

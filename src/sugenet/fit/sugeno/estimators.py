@@ -218,6 +218,8 @@ class SugenoRegressor(RegressorMixin, _SugenoEstimator):  # type: ignore[misc]
 
     The prediction is monotone in every feature and uses comparisons only. `rules_` states it in full.
 
+    Reference: Brabant, Couceiro and others [BCD20].
+
     Parameters
     ----------
     terms
@@ -385,6 +387,8 @@ class SugenoClassifier(ClassifierMixin, _SugenoEstimator):  # type: ignore[misc]
     Of two classes, the second is the level to reach. Ordered classes are the levels of one model. More than
     two classes without an order get one model each, which states its confidence in tenths. The most confident
     model decides; of equally confident ones, that of the most frequent class.
+
+    Reference: Abbaszadeh and Hüllermeier [AH20]; Brabant, Couceiro and others [BCD20].
 
     Parameters
     ----------

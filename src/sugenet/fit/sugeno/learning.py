@@ -142,6 +142,8 @@ def minimal(sets: Bools) -> Bools:
 class UtilityFunctional:
     """S_mu(phi_1(x_1), ..., phi_n(x_n)), in integers only.
 
+    Reference: Couceiro, Dubois, Prade and Waldhauser [CDP16]; Brabant, Couceiro and others [BCD20].
+
     Parameters
     ----------
     cuts
