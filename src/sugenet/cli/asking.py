@@ -265,8 +265,8 @@ def check_region(options: Namespace) -> None:
 
 def region_of(options: Namespace, network: Network) -> Any:
     """Return the region of the options; any input if they name none."""
-    from sugenet.problem.regions import BALLS as KNOWN
-    from sugenet.problem.regions import AnyInput, Box, Free
+    from sugenet.problem import BALLS as KNOWN
+    from sugenet.problem import AnyInput, Box, Free
 
     if getattr(options, "where", None):
         return Box(limits_in(options.where, network))
@@ -321,8 +321,8 @@ ASKERS = {kind: Asker(_spelled(kind), check) for kind, check in _CHECKS.items()}
 
 
 def _cost(options: Namespace, _network: Network) -> Any:
-    from sugenet.problem.regions import BALLS as KNOWN
-    from sugenet.problem.regions import Prices
+    from sugenet.problem import BALLS as KNOWN
+    from sugenet.problem import Prices
 
     return Prices(options.price) if options.price else KNOWN[options.cost or "L0"]
 

@@ -15,9 +15,7 @@ from sugenet.errors import SugenetError, refuse
 from sugenet.visible import visible
 
 if TYPE_CHECKING:
-    from sugenet.sweeps import Results
-    from sugenet.sweeps.checking import CheckedResults
-    from sugenet.sweeps.curve import AccuracyCurve
+    from sugenet.sweeps import AccuracyCurve, CheckedResults, Results
 
 __all__ = ["COMMANDS"]
 

@@ -10,11 +10,7 @@ from typing import Any
 
 from sugenet.engines.protocol import Engine
 from sugenet.nn import DenseLayer, Head, Network
-from sugenet.problem.clock import Clock
-from sugenet.problem.goal import loses
-from sugenet.problem.moves import FeatureMove
-from sugenet.problem.problem import Holds, Open, Outcome, Problem, replayed
-from sugenet.problem.regions import Hamming
+from sugenet.problem import Clock, FeatureMove, Hamming, Holds, Open, Outcome, Problem, loses, replayed
 
 __all__ = ["TEMPLATE"]
 

@@ -12,13 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from sugenet.engines.protocol import Engine
-from sugenet.nn import DenseLayer
+from sugenet.nn import DenseLayer, Layer
 from sugenet.nn.arrays import Bits, Ints
-from sugenet.nn.layers import Layer
-from sugenet.problem.clock import Clock
-from sugenet.problem.first_layer import FirstLayer
-from sugenet.problem.neighbourhood import features_that_fit, see_time
-from sugenet.problem.problem import Holds, Open, Problem
+from sugenet.problem import Clock, FirstLayer, Holds, Open, Problem, features_that_fit, see_time
 
 __all__ = ["BOUNDS", "Bounded", "bound", "by_bounds", "turned_at_once"]
 

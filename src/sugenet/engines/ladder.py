@@ -35,9 +35,18 @@ from sugenet.engines.walk.branches import BRANCH, BRANCH_BRIEFLY
 from sugenet.engines.walk.choices import EXHAUST, MAX_COMBINATIONS
 from sugenet.engines.walk.sets import FLIPS
 from sugenet.errors import QuestionError
-from sugenet.problem.clock import Clock
-from sugenet.problem.neighbourhood import combinations_of, expansion_seconds, is_soon_expanded, sets_within
-from sugenet.problem.problem import Fails, Interrupted, Open, Outcome, Problem
+from sugenet.problem import (
+    Clock,
+    Fails,
+    Interrupted,
+    Open,
+    Outcome,
+    Problem,
+    combinations_of,
+    expansion_seconds,
+    is_soon_expanded,
+    sets_within,
+)
 from sugenet.reprs import quoted
 
 __all__ = ["ENGINES", "RUNGS", "Facts", "Rung", "decide"]

@@ -8,8 +8,7 @@ from functools import cache
 from importlib.util import find_spec
 
 from sugenet.errors import NetworkError, QuestionError, TooLargeError
-from sugenet.problem.clock import Clock
-from sugenet.problem.problem import Open, Outcome, Problem
+from sugenet.problem import Clock, Open, Outcome, Problem
 
 __all__ = ["Engine"]
 

@@ -20,8 +20,19 @@ from sugenet.fit.columns import (
     refuse_gaps,
     understood,
 )
-from sugenet.nn import Coding, Encoder, OneHot, Steps, bit, integer, thermometer, threshold, unused
-from sugenet.nn.columns import Columns, Preparation
+from sugenet.nn import (
+    Coding,
+    Columns,
+    Encoder,
+    OneHot,
+    Preparation,
+    Steps,
+    bit,
+    integer,
+    thermometer,
+    threshold,
+    unused,
+)
 
 __all__ = ["CodingChoice", "informative", "learn_coding", "learn_encoder", "reads_levels", "short_between"]
 

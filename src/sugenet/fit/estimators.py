@@ -51,8 +51,19 @@ from sugenet.fit.search import check_searchable
 from sugenet.fit.settings import Epoch, Settings
 from sugenet.fit.trainer import as_table, train
 from sugenet.fit.weights import sample_weights, taken
-from sugenet.nn import Coding, Domain, Encoder, Network, OneHot, Steps, bit, network_of, thermometer
-from sugenet.nn.columns import Columns, Preparation
+from sugenet.nn import (
+    Coding,
+    Columns,
+    Domain,
+    Encoder,
+    Network,
+    OneHot,
+    Preparation,
+    Steps,
+    bit,
+    network_of,
+    thermometer,
+)
 
 __all__ = ["BNNClassifier", "FeatureBinarizer"]
 

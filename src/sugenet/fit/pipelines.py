@@ -28,18 +28,20 @@ from sugenet.io.exact.report import ImportProof, ImportReport
 from sugenet.nn import (
     NEVER,
     Coding,
+    Columns,
     Encoder,
     Head,
     Layer,
     Network,
     OneHot,
+    Preparation,
     Span,
     Steps,
+    is_gap,
     network_of,
     unused,
 )
 from sugenet.nn.arrays import Ints
-from sugenet.nn.columns import Columns, Preparation, is_gap
 from sugenet.nn.layers import dense_layer
 from sugenet.nn.samples import rows_of
 

@@ -22,9 +22,8 @@ from sugenet.fit.scores import Scores
 from sugenet.fit.search import Candidate, SearchReport, check_searchable, search
 from sugenet.fit.settings import Epoch, Settings, require_torch, robust_region
 from sugenet.fit.weights import class_factors, sample_weights, taken
-from sugenet.nn import Encoder, Network, Steps
+from sugenet.nn import Encoder, Network, Steps, is_gap
 from sugenet.nn.arrays import Bits, Ints
-from sugenet.nn.columns import is_gap
 from sugenet.nn.samples import labels_of
 from sugenet.problem.regions import Hamming, Linf
 from sugenet.reprs import Sentences, cut, quoted

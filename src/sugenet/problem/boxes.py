@@ -15,8 +15,7 @@ import numpy as np
 from sugenet.capacity.arguments import number_text, read_number
 from sugenet.checker.form import exact
 from sugenet.errors import QuestionError
-from sugenet.nn import Network, OneHot, Span
-from sugenet.nn.codings import Coding
+from sugenet.nn import Coding, Network, OneHot, Span
 from sugenet.nn.domain import span_data
 from sugenet.problem.neighbourhood import Neighbourhood, build, feature_index, joined, meets, pairs_of
 from sugenet.reprs import ShortRepr

@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.nn import DenseLayer, LevelLayer, Network
+from sugenet.nn import DenseLayer, Layer, LevelLayer, Network
 from sugenet.nn.arrays import Bits, Ints
 from sugenet.nn.binary_expansion import owners_of
-from sugenet.nn.layers import Layer
 from sugenet.nn.memory import make_sure
 from sugenet.nn.packed import Packed, compiled
 from sugenet.problem.moves import Moves, Way

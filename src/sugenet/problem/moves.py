@@ -18,8 +18,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.nn import Span, Steps
-from sugenet.nn.codings import Coding
+from sugenet.nn import Coding, Span, Steps
 
 __all__ = ["FeatureMove", "Leads", "MoveColumns", "Moves", "Reached", "Way"]
 

@@ -21,8 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import QuestionError, TooLargeError
-from sugenet.nn import Network, OneHot, Span, Steps
-from sugenet.nn.codings import Coding
+from sugenet.nn import Coding, Network, OneHot, Span, Steps
 from sugenet.problem.clock import Clock
 from sugenet.problem.moves import FeatureMove, Leads, MoveColumns, Moves, Reached, Way
 from sugenet.reprs import ShortRepr

@@ -17,9 +17,7 @@ from sugenet.checker.reason import hitting_set_within
 from sugenet.engines.ladder import decide
 from sugenet.errors import CertificateError, CheckLimitError, SugenetError, TooLargeError, refuse
 from sugenet.nn import Network, network_of
-from sugenet.problem.boxes import Box, plain
-from sugenet.problem.clock import Clock
-from sugenet.problem.problem import Fails, Holds, Problem
+from sugenet.problem import Box, Clock, Fails, Holds, Problem, plain
 from sugenet.reason.asking import Answer, Predicted
 from sugenet.reason.counterfactuals import Counterfactual, NoCounterfactual
 from sugenet.reason.counts import Counted, CountOpen, CountSampled, count

@@ -19,10 +19,7 @@ import numpy as np
 from sugenet.capacity.arguments import exact_number, number_text
 from sugenet.nn import Network, OneHot, Steps
 from sugenet.nn.arrays import Ints
-from sugenet.problem.boxes import Box
-from sugenet.problem.neighbourhood import meets, row_of
-from sugenet.problem.query import Query
-from sugenet.problem.regions import L1, L2, Linf, Prices, Region
+from sugenet.problem import L1, L2, Box, Linf, Prices, Query, Region, meets, row_of
 from sugenet.reason.questions import Agree, Robust, WhatIf
 from sugenet.visible import visible
 

@@ -17,11 +17,7 @@ from sugenet.engines.ladder import decide
 from sugenet.errors import QuestionError, SoundnessError, TooLargeError
 from sugenet.nn import Network, network_of
 from sugenet.nn.binary_expansion import is_cut
-from sugenet.problem.boxes import plain_row
-from sugenet.problem.clock import Clock
-from sugenet.problem.pairs import Joint
-from sugenet.problem.problem import Fails, Holds, Open, Outcome
-from sugenet.problem.query import Query, of_network
+from sugenet.problem import Clock, Fails, Holds, Joint, Open, Outcome, Query, of_network, plain_row
 from sugenet.reason.envelope import (
     Settled,
     Source,

@@ -16,9 +16,7 @@ from sugenet.capacity.arguments import number_text, rating_text
 from sugenet.errors import NetworkError, SugenetError, TooLargeError
 from sugenet.fit import CapacityFit, Conflict, InducedCapacity, LearnedModel, VersionSpace
 from sugenet.nn import Network, Summary, Trace, summary
-from sugenet.problem.boxes import limit_text
-from sugenet.problem.neighbourhood import feature_index
-from sugenet.problem.query import Query
+from sugenet.problem import Query, feature_index, limit_text
 from sugenet.reason import (
     Box,
     CheckedRule,
@@ -75,9 +73,8 @@ from sugenet.show.prepare import (
     votes_of,
 )
 from sugenet.show.svg_writer import draw
-from sugenet.sweeps import Results
-from sugenet.sweeps.curve import AccuracyCurve, radius_text
-from sugenet.sweeps.tally import SweepTally
+from sugenet.sweeps import AccuracyCurve, Results, SweepTally
+from sugenet.sweeps.curve import radius_text
 
 __all__ = ["Cells", "Drawing", "drawing", "html", "plot", "summary_table", "table_html"]
 

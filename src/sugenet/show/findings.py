@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 
 from sugenet.errors import QuestionError, SugenetError
 from sugenet.nn import Layer, Network, Steps, Trace
-from sugenet.problem.clock import Clock
-from sugenet.problem.regions import Cost
+from sugenet.problem import Clock, Cost
 from sugenet.reason import (
     L0,
     AnyInput,

@@ -17,8 +17,7 @@ import numpy as np
 
 from sugenet.capacity.arguments import magnitude, written
 from sugenet.errors import NetworkError
-from sugenet.nn import Condition, Network, Neuron, PoolLayer, QuantizedNeuron
-from sugenet.nn.raw_rules import RawNeuron
+from sugenet.nn import Condition, Network, Neuron, PoolLayer, QuantizedNeuron, RawNeuron
 from sugenet.nn.trace import many
 from sugenet.problem.neighbourhood import row_of
 

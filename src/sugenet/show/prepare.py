@@ -25,9 +25,8 @@ from sugenet.nn import (
     Trace,
 )
 from sugenet.nn.arrays import Ints
-from sugenet.problem.first_layer import first_layer, move_gains, reach
-from sugenet.problem.neighbourhood import Neighbourhood
-from sugenet.problem.regions import Region
+from sugenet.problem import Neighbourhood, Region, move_gains, reach
+from sugenet.problem.first_layer import first_layer
 from sugenet.show.figures import (
     Bar,
     Bars,

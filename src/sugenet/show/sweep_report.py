@@ -34,9 +34,8 @@ from sugenet.show.report_pieces import (
     status_html,
 )
 from sugenet.show.reports import GLOSSARY
-from sugenet.sweeps import AccuracyCurve, Results, Row, curve_of
+from sugenet.sweeps import AccuracyCurve, Results, Row, SweepTally, curve_of
 from sugenet.sweeps.samples import REFUSED
-from sugenet.sweeps.tally import SweepTally
 
 __all__ = ["report_results"]
 

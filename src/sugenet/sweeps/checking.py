@@ -20,8 +20,7 @@ from sugenet.checker.limit import SECONDS
 from sugenet.errors import CertificateError, CheckLimitError, QuestionError, SugenetError, SweepError, refuse
 from sugenet.io.native.file import network_bytes, network_from
 from sugenet.nn import Network
-from sugenet.problem.boxes import plain
-from sugenet.problem.neighbourhood import row_of
+from sugenet.problem import plain, row_of
 from sugenet.reason import (
     Counterfactual,
     CountSampled,

@@ -24,8 +24,7 @@ from sugenet.errors import SugenetError, refuse
 from sugenet.io.native.file import network_from
 from sugenet.nn import Network
 from sugenet.orphans import end_with_parent
-from sugenet.problem.boxes import plain
-from sugenet.problem.neighbourhood import sets_within
+from sugenet.problem import plain, sets_within
 from sugenet.reason import ask, is_settled
 from sugenet.reason.rechecking import is_checkable
 from sugenet.sweeps.interrupts import deaf, loud

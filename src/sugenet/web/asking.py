@@ -16,23 +16,24 @@ from typing import Any
 import numpy as np
 
 from sugenet.nn import Network
-from sugenet.problem.neighbourhood import row_of
-from sugenet.problem.regions import BALLS
+from sugenet.problem import BALLS, row_of
 from sugenet.reason import (
     Always,
     CheckedRule,
+    NetworkRule,
     Proved,
     Reason,
     Refuted,
     Robust,
+    RuleFigures,
     Undecided,
     count,
+    coverage,
+    parse_rule,
     verify,
     whatif,
     why,
 )
-from sugenet.reason.rules.checked import RuleFigures, coverage
-from sugenet.reason.rules.rule import NetworkRule, parse_rule
 from sugenet.web.fields import MOST_SECONDS, checked
 from sugenet.web.page_data import raw_values
 

@@ -15,8 +15,7 @@ import numpy as np
 from sugenet.capacity.arguments import read_number
 from sugenet.errors import QuestionError
 from sugenet.fields import FIELDS, KINDS
-from sugenet.nn import Network, OneHot
-from sugenet.nn.codings import Coding
+from sugenet.nn import Coding, Network, OneHot
 from sugenet.problem.regions import BALLS, AnyInput, Free, Region
 from sugenet.reason.rules.rule import parse_rule
 

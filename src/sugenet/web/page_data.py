@@ -18,18 +18,20 @@ from sugenet.bits.window import Window
 from sugenet.errors import EncodingError, NetworkError, TooLargeError
 from sugenet.nn import (
     NEVER,
+    Coding,
     ConvLayer,
+    Encoder,
+    Head,
+    Law,
+    Layer,
     Network,
     OneHot,
     QuantizedConv,
+    Span,
     Steps,
 )
 from sugenet.nn.arrays import Ints
-from sugenet.nn.codings import Coding, Span
-from sugenet.nn.encoder import Encoder
-from sugenet.nn.head import Head
-from sugenet.nn.laws import Law
-from sugenet.nn.layers import SUM_BITS, Layer
+from sugenet.nn.layers import SUM_BITS
 from sugenet.nn.packed import is_wide_sum
 from sugenet.reason.envelope import domain_data
 from sugenet.reason.questions.reading import described_within

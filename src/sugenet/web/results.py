@@ -13,9 +13,8 @@ from sugenet.errors import FileError, QuestionError, SugenetError
 from sugenet.files import advice
 from sugenet.nn import Network
 from sugenet.reason.questions import data_of
-from sugenet.sweeps import Results, Row, read_results
+from sugenet.sweeps import Results, Row, SweepTally, read_results
 from sugenet.sweeps.samples import REFUSED, DataSet
-from sugenet.sweeps.tally import SweepTally
 from sugenet.web.asking import cleaned
 from sugenet.web.page_data import MOST_SAMPLES, payload, raw_values
 

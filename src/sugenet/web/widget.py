@@ -15,8 +15,7 @@ from anywidget import AnyWidget
 from sugenet.capacity.arguments import read_number
 from sugenet.errors import EncodingError
 from sugenet.files import write_text
-from sugenet.nn import Network, OneHot
-from sugenet.nn.codings import Coding
+from sugenet.nn import Coding, Network, OneHot
 from sugenet.web.bundle import page_html
 from sugenet.web.page_data import page_value, payload, raw_values
 

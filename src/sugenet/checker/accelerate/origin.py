@@ -34,9 +34,8 @@ from sugenet.checker.network import (
     Summed,
 )
 from sugenet.errors import CertificateError
-from sugenet.nn import Network, OneHot, RealLayer, Steps
+from sugenet.nn import Law, Network, OneHot, RealLayer, Steps
 from sugenet.nn import Real as RealCoding
-from sugenet.nn.laws import Law
 
 __all__ = ["Original", "form_of"]
 

@@ -17,9 +17,18 @@ from sugenet.engines.protocol import Engine
 from sugenet.engines.walk.patterns import PatternGoal
 from sugenet.engines.walk.sweep import lanes_for
 from sugenet.errors import TooLargeError
-from sugenet.problem.clock import Clock
-from sugenet.problem.neighbourhood import FeatureMove, combinations_of, heaviest, see_time, sets_within
-from sugenet.problem.problem import Open, Outcome, Problem, replayed
+from sugenet.problem import (
+    Clock,
+    FeatureMove,
+    Open,
+    Outcome,
+    Problem,
+    combinations_of,
+    heaviest,
+    replayed,
+    see_time,
+    sets_within,
+)
 
 __all__ = ["SEARCH", "Patience", "search"]
 

@@ -19,10 +19,19 @@ from sugenet.engines.protocol import Engine
 from sugenet.errors import TooLargeError
 from sugenet.nn.arrays import Ints
 from sugenet.nn.memory import make_sure
-from sugenet.problem.clock import Clock
-from sugenet.problem.moves import FeatureMove
-from sugenet.problem.neighbourhood import combinations_of, see_time, sets_within
-from sugenet.problem.problem import ENUMERATED, Holds, Open, Outcome, Problem, replayed
+from sugenet.problem import (
+    ENUMERATED,
+    Clock,
+    FeatureMove,
+    Holds,
+    Open,
+    Outcome,
+    Problem,
+    combinations_of,
+    replayed,
+    see_time,
+    sets_within,
+)
 
 __all__ = ["BRANCH", "BRANCH_BRIEFLY"]
 

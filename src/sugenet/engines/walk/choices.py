@@ -20,9 +20,21 @@ import numpy as np
 from sugenet.engines.protocol import Engine
 from sugenet.engines.walk.patterns import PatternGoal, PlaneGoal
 from sugenet.engines.walk.sweep import lanes_for, sweep_sets
-from sugenet.problem.clock import Clock
-from sugenet.problem.neighbourhood import FeatureMove, Neighbourhood, combinations_of, see_time, sets_within
-from sugenet.problem.problem import ENUMERATED, Enumerated, Holds, Open, Outcome, Problem, replayed
+from sugenet.problem import (
+    ENUMERATED,
+    Clock,
+    Enumerated,
+    FeatureMove,
+    Holds,
+    Neighbourhood,
+    Open,
+    Outcome,
+    Problem,
+    combinations_of,
+    replayed,
+    see_time,
+    sets_within,
+)
 
 __all__ = ["EXHAUST", "MAX_COMBINATIONS", "exhaust", "is_for_blocks", "sums_of"]
 

@@ -16,9 +16,7 @@ import numpy.typing as npt
 from sugenet.engines.walk.singles import rows_at_once
 from sugenet.nn import Steps
 from sugenet.nn.arrays import Ints
-from sugenet.problem.clock import Clock
-from sugenet.problem.moves import FeatureMove
-from sugenet.problem.problem import Problem
+from sugenet.problem import Clock, FeatureMove, Problem
 
 __all__ = ["Descent"]
 

@@ -14,9 +14,7 @@ import numpy.typing as npt
 from sugenet.engines.walk.patterns import PatternGoal
 from sugenet.errors import TooLargeError
 from sugenet.nn.arrays import Ints
-from sugenet.problem.clock import Clock
-from sugenet.problem.neighbourhood import FeatureMove, see_time, sets_within
-from sugenet.problem.problem import Problem
+from sugenet.problem import Clock, FeatureMove, Problem, see_time, sets_within
 
 __all__ = ["MOST_SETS", "needed_changes"]
 

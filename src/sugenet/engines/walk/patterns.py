@@ -20,11 +20,7 @@ from sugenet.engines.walk.blocks import BlockWalk, fits, in_planes, thresholds
 from sugenet.errors import TooLargeError
 from sugenet.nn.arrays import Bits, Ints
 from sugenet.nn.packed import Rows, is_wide
-from sugenet.problem.clock import Clock
-from sugenet.problem.first_layer import FirstLayer
-from sugenet.problem.goal import Goal
-from sugenet.problem.moves import FeatureMove
-from sugenet.problem.problem import Enumerated
+from sugenet.problem import Clock, Enumerated, FeatureMove, FirstLayer, Goal
 
 __all__ = ["PatternGoal", "Patterns", "PlaneGoal", "Walked"]
 

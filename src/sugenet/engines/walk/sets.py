@@ -19,17 +19,20 @@ from sugenet.engines.walk.patterns import PatternGoal, PlaneGoal
 from sugenet.engines.walk.singles import walk_singles
 from sugenet.engines.walk.sweep import lanes_for, sweep_sets
 from sugenet.errors import TooLargeError
-from sugenet.problem.clock import Clock
-from sugenet.problem.neighbourhood import Neighbourhood, features_that_fit, see_time, sets_within
-from sugenet.problem.problem import (
+from sugenet.problem import (
     ENUMERATED,
+    Clock,
     Enumerated,
     Holds,
     Interrupted,
+    Neighbourhood,
     Open,
     Outcome,
     Problem,
+    features_that_fit,
     replayed,
+    see_time,
+    sets_within,
 )
 
 __all__ = ["FLIPS", "flip_level"]

@@ -14,9 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.problem.clock import Clock
-from sugenet.problem.neighbourhood import FeatureMove, Neighbourhood, is_soon_expanded
-from sugenet.problem.problem import Enumerated, Problem
+from sugenet.problem import Clock, Enumerated, FeatureMove, Neighbourhood, Problem, is_soon_expanded
 
 __all__ = ["inputs_after", "rows_at_once", "violating_singles", "walk_singles"]
 

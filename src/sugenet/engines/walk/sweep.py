@@ -17,8 +17,7 @@ from sugenet.engines.walk.patterns import PatternGoal, Walked
 from sugenet.errors import TooLargeError
 from sugenet.nn.arrays import Ints
 from sugenet.nn.memory import make_sure
-from sugenet.problem.clock import Clock
-from sugenet.problem.first_layer import FirstLayer, reach
+from sugenet.problem import Clock, FirstLayer, reach
 
 __all__ = ["lanes_for", "sweep_sets"]
 

@@ -14,8 +14,7 @@ from typing import Any, ClassVar, TypeAlias
 from sugenet.checker.form import exact
 from sugenet.errors import CertificateError
 from sugenet.nn import Network
-from sugenet.problem.goal import LabelGoal
-from sugenet.problem.neighbourhood import row_of
+from sugenet.problem import LabelGoal, row_of
 from sugenet.reason.envelope import (
     Certified,
     Settled,

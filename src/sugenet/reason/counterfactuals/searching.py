@@ -23,13 +23,29 @@ from sugenet.engines.walk.sets import flip_level
 from sugenet.errors import EncodingError, QuestionError, TooLargeError
 from sugenet.nn import Network, network_of
 from sugenet.nn.samples import is_table
-from sugenet.problem.boxes import plain_row
-from sugenet.problem.clock import Clock
-from sugenet.problem.goal import Ties
-from sugenet.problem.moves import FeatureMove, Moves
-from sugenet.problem.neighbourhood import heaviest, is_soon_expanded, sets_within
-from sugenet.problem.problem import ENUMERATED, Fails, Holds, Open, Outcome, Problem, replayed
-from sugenet.problem.regions import L0, Cost, Linf, Prices, Region, surroundings
+from sugenet.problem import (
+    ENUMERATED,
+    L0,
+    Clock,
+    Cost,
+    Fails,
+    FeatureMove,
+    Holds,
+    Linf,
+    Moves,
+    Open,
+    Outcome,
+    Prices,
+    Problem,
+    Region,
+    Ties,
+    heaviest,
+    is_soon_expanded,
+    plain_row,
+    replayed,
+    sets_within,
+    surroundings,
+)
 from sugenet.reason.counterfactuals.answers import (
     Answer,
     Counterfactual,

@@ -21,10 +21,7 @@ from sugenet.compile_notice import notify_compiling
 from sugenet.errors import QuestionError, TooLargeError, refuse
 from sugenet.fields import FIELDS
 from sugenet.nn import Network, network_of
-from sugenet.problem.boxes import Box
-from sugenet.problem.clock import Clock
-from sugenet.problem.neighbourhood import Neighbourhood, see_time, sets_within
-from sugenet.problem.regions import Region
+from sugenet.problem import Box, Clock, Neighbourhood, Region, see_time, sets_within
 from sugenet.reason.counts.answers import Counted, CountOpen, CountSampled
 from sugenet.reason.counts.points import MOST_POINTS, count_points, interval, is_for_points, sample_classes
 from sugenet.reason.counts.space import Space, combinations_within, ways

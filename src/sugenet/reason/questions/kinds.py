@@ -21,22 +21,28 @@ from sugenet.checker.form import exact
 from sugenet.errors import QuestionError, refuse
 from sugenet.nn import Network, OneHot
 from sugenet.nn.laws import some_obey
-from sugenet.problem.boxes import Box, limits_data, limits_of, plain_row
-from sugenet.problem.goal import LabelGoal, Ties
-from sugenet.problem.neighbourhood import Neighbourhood, feature_index, row_of
-from sugenet.problem.problem import Problem
-from sugenet.problem.regions import (
+from sugenet.problem import (
     BALLS,
     L0,
     L2,
     AnyInput,
+    Box,
     Cost,
     Free,
+    LabelGoal,
     Linf,
+    Neighbourhood,
     Prices,
+    Problem,
     Region,
+    Ties,
+    feature_index,
+    limits_data,
+    limits_of,
+    plain_row,
     region_data,
     region_of,
+    row_of,
 )
 from sugenet.reprs import ShortRepr, cut, quoted
 

@@ -15,12 +15,30 @@ from typing import Any
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import QuestionError
 from sugenet.nn import Network, OneHot, Steps
-from sugenet.problem.goal import Goal, Votes, at_least, lawful, loses, wins
-from sugenet.problem.neighbourhood import Neighbourhood, feature_index
-from sugenet.problem.pairs import Joint, abreast, merged, twins
-from sugenet.problem.problem import Problem
-from sugenet.problem.query import Case, Inequality, Query, QueryBox, of_network
-from sugenet.problem.regions import AnyInput, Box, Free, Linf
+from sugenet.problem import (
+    AnyInput,
+    Box,
+    Case,
+    Free,
+    Goal,
+    Inequality,
+    Joint,
+    Linf,
+    Neighbourhood,
+    Problem,
+    Query,
+    QueryBox,
+    Votes,
+    abreast,
+    at_least,
+    feature_index,
+    lawful,
+    loses,
+    merged,
+    of_network,
+    twins,
+    wins,
+)
 from sugenet.reason.questions.kinds import (
     Agree,
     Always,

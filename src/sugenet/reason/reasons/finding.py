@@ -15,12 +15,7 @@ from sugenet.engines.walk.listing import needed_changes
 from sugenet.engines.walk.singles import violating_singles
 from sugenet.errors import QuestionError, TooLargeError
 from sugenet.nn import Network, network_of
-from sugenet.problem.boxes import plain
-from sugenet.problem.clock import Clock
-from sugenet.problem.goal import Ties
-from sugenet.problem.neighbourhood import FeatureMove
-from sugenet.problem.problem import Problem
-from sugenet.problem.regions import L0, AnyInput, Region
+from sugenet.problem import L0, AnyInput, Clock, FeatureMove, Problem, Region, Ties, plain
 from sugenet.reason.counterfactuals import Counterfactual
 from sugenet.reason.counterfactuals.searching import nearest
 from sugenet.reason.envelope import envelope

@@ -21,10 +21,20 @@ from sugenet.engines.hard.learn.solver import Core, Found, Solver, solver_of
 from sugenet.engines.ladder import decide
 from sugenet.engines.walk.choices import is_for_blocks
 from sugenet.errors import TooLargeError
-from sugenet.problem.clock import Clock
-from sugenet.problem.first_layer import FirstLayer
-from sugenet.problem.neighbourhood import FeatureMove, combinations_of, is_soon_expanded, row_of, sets_within
-from sugenet.problem.problem import Fails, Holds, Open, Problem, replayed
+from sugenet.problem import (
+    Clock,
+    Fails,
+    FeatureMove,
+    FirstLayer,
+    Holds,
+    Open,
+    Problem,
+    combinations_of,
+    is_soon_expanded,
+    replayed,
+    row_of,
+    sets_within,
+)
 from sugenet.reprs import ShortRepr
 
 __all__ = ["Contrast", "Features", "Oracle"]

@@ -15,8 +15,7 @@ from typing import Any, Self
 
 from sugenet.errors import QuestionError, TooLargeError
 from sugenet.nn import Network, network_of
-from sugenet.problem.clock import Clock
-from sugenet.problem.regions import Region
+from sugenet.problem import Clock, Region
 from sugenet.reason.counts.answers import Counted, CountOpen
 from sugenet.reason.counts.counting import count
 from sugenet.reason.counts.space import combinations_within

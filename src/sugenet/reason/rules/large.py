@@ -19,12 +19,7 @@ from sugenet.engines.hard.learn.solver import Core, Found, Solver, solver_of
 from sugenet.engines.ladder import decide
 from sugenet.errors import SoundnessError
 from sugenet.nn.arrays import Ints
-from sugenet.problem.boxes import Box
-from sugenet.problem.clock import Clock
-from sugenet.problem.goal import loses
-from sugenet.problem.neighbourhood import row_of
-from sugenet.problem.problem import Fails, Holds, Problem
-from sugenet.problem.regions import AnyInput
+from sugenet.problem import AnyInput, Box, Clock, Fails, Holds, Problem, loses, row_of
 from sugenet.reason.rules.grid import Grid, Masks, indices_of
 
 __all__ = ["Grower", "Grown"]

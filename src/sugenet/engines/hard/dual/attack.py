@@ -9,8 +9,7 @@ import numpy as np
 from sugenet.engines.hard.dual.bound import Branch, Relaxed
 from sugenet.engines.hard.dual.sums import Pool, QuantizedSums, Reals
 from sugenet.nn.arrays import Ints
-from sugenet.problem.clock import Clock
-from sugenet.problem.moves import FeatureMove
+from sugenet.problem import Clock, FeatureMove
 
 __all__ = ["Attack", "climbed"]
 

@@ -22,8 +22,7 @@ from sugenet.engines.hard.dual.linear import Solved, fits, solve
 from sugenet.engines.hard.dual.sums import Pool, QuantizedSums, Reals
 from sugenet.engines.protocol import Engine
 from sugenet.nn.arrays import Ints
-from sugenet.problem.clock import Clock
-from sugenet.problem.problem import Holds, Open, Outcome, Problem, replayed
+from sugenet.problem import Clock, Holds, Open, Outcome, Problem, replayed
 
 __all__ = ["DUAL"]
 

@@ -14,8 +14,7 @@ import numpy.typing as npt
 
 from sugenet.engines.hard.dual.sums import QuantizedSums, Range, Reading, Reals
 from sugenet.nn.arrays import Ints
-from sugenet.problem.moves import FeatureMove
-from sugenet.problem.neighbourhood import Neighbourhood, features_that_fit, heaviest
+from sugenet.problem import FeatureMove, Neighbourhood, features_that_fit, heaviest
 
 __all__ = ["Inputs", "Taken"]
 

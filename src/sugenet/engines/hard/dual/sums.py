@@ -15,9 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bits.window import Window
-from sugenet.nn import ConvLayer, PoolLayer, QuantizedConv
+from sugenet.nn import ConvLayer, Layer, PoolLayer, QuantizedConv
 from sugenet.nn.arrays import Ints
-from sugenet.nn.layers import Layer
 
 __all__ = ["Best", "Pieces", "Pool", "QuantizedSums", "Range", "Reading", "reading_of"]
 

@@ -24,11 +24,18 @@ import numpy.typing as npt
 from sugenet.engines.hard.learn.halves import halves_of
 from sugenet.engines.protocol import Engine
 from sugenet.errors import QuestionError, TooLargeError
-from sugenet.problem.cascade import Cascade
-from sugenet.problem.clock import Clock
-from sugenet.problem.first_layer import FirstLayer
-from sugenet.problem.neighbourhood import is_soon_expanded, see_time
-from sugenet.problem.problem import Holds, Open, Outcome, Problem, replayed
+from sugenet.problem import (
+    Cascade,
+    Clock,
+    FirstLayer,
+    Holds,
+    Open,
+    Outcome,
+    Problem,
+    is_soon_expanded,
+    replayed,
+    see_time,
+)
 
 __all__ = ["BRIEFLY", "CDCL", "Core", "Found", "Solver", "Stopped", "facts_of", "solver_of"]
 

@@ -34,9 +34,7 @@ from itertools import accumulate, pairwise
 import numpy as np
 
 from sugenet.errors import TooLargeError
-from sugenet.problem.cascade import Cascade
-from sugenet.problem.formula import goal_clauses, variable_names
-from sugenet.problem.problem import Problem
+from sugenet.problem import Cascade, Problem, goal_clauses, variable_names
 
 __all__ = ["CLAUSES", "Cnf"]
 

@@ -11,9 +11,7 @@ from typing import Any
 
 from sugenet.engines.protocol import Engine
 from sugenet.errors import how_to_install
-from sugenet.problem.clock import Clock
-from sugenet.problem.formula import Formula, Linear
-from sugenet.problem.problem import Holds, Open, Outcome, Problem, replayed
+from sugenet.problem import Clock, Formula, Holds, Linear, Open, Outcome, Problem, replayed
 
 __all__ = ["CPSAT"]
 

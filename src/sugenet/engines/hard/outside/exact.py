@@ -20,10 +20,7 @@ from zlib import compress
 from sugenet.engines.hard.learn.solver import facts_of
 from sugenet.engines.protocol import Engine
 from sugenet.errors import how_to_install
-from sugenet.problem.cascade import Cascade
-from sugenet.problem.clock import Clock
-from sugenet.problem.formula import Linear
-from sugenet.problem.problem import Holds, Open, Outcome, Problem, replayed
+from sugenet.problem import Cascade, Clock, Holds, Linear, Open, Outcome, Problem, replayed
 
 __all__ = ["EXACT", "constraints_of", "lemma_of", "used_of"]
 

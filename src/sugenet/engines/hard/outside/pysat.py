@@ -18,8 +18,7 @@ import numpy as np
 from sugenet.engines.hard.outside.cnf import Cnf
 from sugenet.engines.protocol import Engine
 from sugenet.errors import TooLargeError
-from sugenet.problem.clock import Clock
-from sugenet.problem.problem import Holds, Open, Outcome, Problem, replayed
+from sugenet.problem import Clock, Holds, Open, Outcome, Problem, replayed
 
 __all__ = ["PYSAT", "hearing_ctrl_c", "refuted"]
 

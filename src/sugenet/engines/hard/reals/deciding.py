@@ -30,9 +30,7 @@ from sugenet.nn import Network
 from sugenet.nn.arrays import Ints
 from sugenet.nn.boxed import in_box
 from sugenet.nn.reals import Placed
-from sugenet.problem.clock import Clock
-from sugenet.problem.problem import Fails, Holds, Open
-from sugenet.problem.query import Case, Query
+from sugenet.problem import Case, Clock, Fails, Holds, Open, Query
 
 __all__ = ["decide_query"]
 
