@@ -24,12 +24,12 @@ from sugenet.io.proof.interpreters import Run, Seen, Stage
 from sugenet.io.proof.tally import SHOWN, ClassDifference, Difference, NearTie, Tally
 from sugenet.io.torch.reader import signal_of_module
 from sugenet.nn import Network, Steps
+from sugenet.nn.arrays import Array
 from sugenet.reading import read_file
 from sugenet.reprs import Sentences
 
 __all__ = ["Agreement", "source_numbers", "verify_against"]
 
-_Array = npt.NDArray[Any]
 _MAX_FILE = 1 << 29
 
 
@@ -56,13 +56,13 @@ def _reference_of(reference: Any) -> tuple[Run, str]:
 def _module(torch: Any, module: Any) -> tuple[Run, str]:
     first = next(iter(module.parameters()), None)
 
-    def tensor(x: _Array) -> Any:
+    def tensor(x: Array) -> Any:
         made = torch.from_numpy(np.array(x))
         if first is None:
             return made
         return made.to(first.device, first.dtype if made.is_floating_point() else None)
 
-    def run(x: _Array) -> Seen:
+    def run(x: Array) -> Seen:
         try:
             signal, outputs, _ = signal_of_module(module, tensor(x))
         except FileError:  # it cannot be followed, but it can be run
@@ -92,7 +92,7 @@ _KINDS = {
 }
 
 
-def _ran(session: Any, entry: Any, x: _Array, names: list[str]) -> dict[str, Any]:
+def _ran(session: Any, entry: Any, x: Array, names: list[str]) -> dict[str, Any]:
     """Return the outputs of a session for samples, by name, in the number type that it requires.
 
     If the file fixes the batch size, the samples run in batches of that size. The last batch is padded.
@@ -158,7 +158,7 @@ def _onnx_file(path: Path) -> Run:
     entry = next(value for value in session.get_inputs() if value.name not in fed)
     names = [value.name for value in session.get_outputs()]
 
-    def run(x: _Array) -> Seen:
+    def run(x: Array) -> Seen:
         values = _ran(session, entry, x, names)
         values[entry.name] = x
         few = {name: _levels(value, len(x)) for name, value in values.items()}
@@ -186,7 +186,7 @@ def _onnx_file(path: Path) -> Run:
     return run
 
 
-def _levels(value: Any, samples: int) -> _Array | None:
+def _levels(value: Any, samples: int) -> Array | None:
     """Return the two values of a two-valued tensor, else None.
 
     A tensor with three values, 0 in the middle, counts as a sign that can be 0.
@@ -287,7 +287,7 @@ def verify_against(
     reference: Any,
     X: Any,
     *,
-    prepare: Callable[[npt.NDArray[Any]], Any] | None = None,
+    prepare: Callable[[Array], Any] | None = None,
 ) -> Agreement:
     """Compare an exact network with the source that it was read from, on samples.
 
@@ -371,7 +371,7 @@ def verify_against(
     )
 
 
-def source_numbers(network: Network, rows: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+def source_numbers(network: Network, rows: Array) -> npt.NDArray[np.float32]:
     """Return raw samples as the source reads them, as float32. Without a source, they stay as they are.
 
     Examples

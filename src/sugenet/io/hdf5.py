@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.errors import FileError, how_to_install
 from sugenet.io.exact.ops import check_numbers
 from sugenet.io.plain.refusals import refuse_if
+from sugenet.nn.arrays import Array
 from sugenet.reading import open_file
 
 __all__ = ["Contents", "Hdf5File", "Hdf5Format"]
@@ -40,7 +40,7 @@ class Contents:
     """Contents of a file: its structure as text, and the arrays of each layer by name."""
 
     model: str
-    arrays: dict[str, dict[str, npt.NDArray[Any]]]
+    arrays: dict[str, dict[str, Array]]
     notes: dict[str, dict[str, str]] = field(default_factory=dict)
     """Further information from the file, by subject."""
 
@@ -155,7 +155,7 @@ class Hdf5File:
         )
         return data
 
-    def array(self, group: Any, name: str, what: str) -> npt.NDArray[Any]:
+    def array(self, group: Any, name: str, what: str) -> Array:
         """Return an array of numbers from a group."""
         data = self.dataset(group, name, what)
         refuse_if(
@@ -199,7 +199,7 @@ def _unpacked(raw: bytes, damaged: str) -> Contents:
         about = json.loads(raw[8 : 8 + int.from_bytes(raw[:8], "little")])["__metadata__"]
         indices, layers = json.loads(about["places"])
         tensors = load(raw)
-        arrays: dict[str, dict[str, npt.NDArray[Any]]] = {layer: {} for layer in layers}
+        arrays: dict[str, dict[str, Array]] = {layer: {} for layer in layers}
         for k, (layer, name) in enumerate(indices):
             arrays[layer][name] = tensors[str(k)]
         return Contents(about["model"], arrays, json.loads(about["notes"]))

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.capacity.arguments import NUMBER, number_text, read_number
 from sugenet.errors import EncodingError, FileError, how_to_install
@@ -30,6 +29,7 @@ from sugenet.io.plain.refusals import refuse_if, required, within
 from sugenet.io.plain.rows import LINE_LIMIT, csv_rows, otherwise_separated, recognized_delimiter
 from sugenet.io.plain.texts import read_standard_input
 from sugenet.nn import Encoder, Network, OneHot, Steps
+from sugenet.nn.arrays import Array, Indices, Ints
 from sugenet.nn.samples import shape_text
 from sugenet.reading import open_file, open_text, read_file
 
@@ -56,7 +56,7 @@ _EXACT = 2.0**53  # floats represent every integer up to this one
 
 def read_samples(
     path: str | Path, network: Network, target: str | None = None, *, delimiter: str | None = None
-) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp] | None]:
+) -> tuple[Array, Indices | None]:
     """Read raw samples for a network.
 
     Parameters
@@ -187,7 +187,7 @@ def write_samples(path: str | Path, network: Network, rows: Sequence[Sequence[An
 
 def _csv(
     lines: TextIO, name: str, network: Network, target: str | None, delimiter: str | None
-) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp] | None]:
+) -> tuple[Array, Indices | None]:
     encoder = network.encoder
     features, columns = encoder.names, encoder.columns
     sources: Sequence[tuple[str, ...]] = [(feature,) for feature in features]
@@ -257,7 +257,7 @@ def _csv(
     return X, None if column is None else _truth(truths, network, f"{name}, column {target}")
 
 
-def _sample(cells: list[list[Any]], encoder: Encoder, titles: Sequence[str], kind: Any) -> npt.NDArray[Any]:
+def _sample(cells: list[list[Any]], encoder: Encoder, titles: Sequence[str], kind: Any) -> Array:
     """Return the values of the features of one sample, each read from one or several cells."""
     # the usual case in one step: these characters become floats as below
     if kind is np.float64 and _DIGITS.fullmatch("".join(cell for (cell,) in cells)):
@@ -316,7 +316,7 @@ def _shown(text: str) -> str:
     return repr(text) if len(text) <= 60 else f"{text[:60]!r}..."
 
 
-def _truth(labels: list[str], network: Network, where: str) -> npt.NDArray[np.intp]:
+def _truth(labels: list[str], network: Network, where: str) -> Indices:
     indices = {name: k for k, name in enumerate(network.classes)}
     unknown = next((label for label in labels if label not in indices), None)
     if unknown is not None:
@@ -327,7 +327,7 @@ def _truth(labels: list[str], network: Network, where: str) -> npt.NDArray[np.in
     return np.array([indices[label] for label in labels], dtype=np.intp)
 
 
-def _numpy(file: Path, kind: str, network: Network) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp] | None]:
+def _numpy(file: Path, kind: str, network: Network) -> tuple[Array, Indices | None]:
     labels = None
     with within(file):
         if kind == ".npz":
@@ -349,7 +349,7 @@ def _numpy(file: Path, kind: str, network: Network) -> tuple[npt.NDArray[Any], n
     return X, None if labels is None else _labels(labels, len(X), network, f"{file}, array y")
 
 
-def _idx(raw: bytes) -> npt.NDArray[Any]:
+def _idx(raw: bytes) -> Array:
     """Read an IDX file: two zeros, the number type, the number of axes, their lengths, and the numbers."""
     kind = _IDX_KINDS.get(raw[2]) if len(raw) > 4 and raw[:2] == b"\0\0" else None
     start = 4 + 4 * raw[3] if kind is not None else 0
@@ -364,7 +364,7 @@ def _idx(raw: bytes) -> npt.NDArray[Any]:
     return array.astype(array.dtype.newbyteorder("="))
 
 
-def _values(X: npt.NDArray[Any], network: Network, name: str) -> npt.NDArray[Any]:
+def _values(X: Array, network: Network, name: str) -> Array:
     """Return numbers as they are, and texts parsed like CSV cells."""
     if X.dtype.kind in "biuf":
         return X
@@ -378,7 +378,7 @@ def _values(X: npt.NDArray[Any], network: Network, name: str) -> npt.NDArray[Any
     return read
 
 
-def _labels(y: npt.NDArray[Any], samples: int, network: Network, where: str) -> npt.NDArray[np.intp]:
+def _labels(y: Array, samples: int, network: Network, where: str) -> Indices:
     """Return the true classes from an array of indices or names."""
     refuse_if(
         y.shape != (samples,),
@@ -395,7 +395,7 @@ def _labels(y: npt.NDArray[Any], samples: int, network: Network, where: str) -> 
     return y.astype(np.intp)
 
 
-def _flat(array: npt.NDArray[Any], network: Network, name: str) -> npt.NDArray[Any]:
+def _flat(array: Array, network: Network, name: str) -> Array:
     """Return samples as rows. Images are flattened, and one sample becomes a batch of one."""
     n = network.encoder.features
     if network.encoder.shape is not None or network.encoder.columns is not None:
@@ -421,7 +421,7 @@ def _flat(array: npt.NDArray[Any], network: Network, name: str) -> npt.NDArray[A
 # -- folders -------------------------------------------------------------------------------------------------
 
 
-def _read_folder(folder: Path, network: Network) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp] | None]:
+def _read_folder(folder: Path, network: Network) -> tuple[Array, Indices | None]:
     """Return the images of a folder, and their classes if its subfolders are named after classes."""
     entries = _sorted(folder)
     inner = [entry for entry in entries if entry.is_dir()]
@@ -498,7 +498,7 @@ class _Scale:
         self.low, self.high = Fraction(low), Fraction(high)
         self.known: dict[tuple[int, int], int | float] = {}
 
-    def read(self, file: Path) -> npt.NDArray[Any]:
+    def read(self, file: Path) -> Array:
         """Return one sample."""
         grey, white = _shades(file, self.features)
         shades, indices = np.unique(grey, return_inverse=True)
@@ -513,7 +513,7 @@ class _Scale:
         return self.known[shade, white]
 
 
-def _shades(file: Path, n: int) -> tuple[npt.NDArray[np.int64], int]:
+def _shades(file: Path, n: int) -> tuple[Ints, int]:
     """Return the grey value of each of the `n` pixels, and the value of white."""
     try:
         from PIL import Image

@@ -1,4 +1,4 @@
-"""Arrays of bits and integers, on which the definition is evaluated."""
+"""Types of arrays, and arrays of integers, on which the definition is evaluated."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ import numpy.typing as npt
 
 from sugenet.errors import NetworkError
 
-__all__ = ["Bits", "ByContents", "Ints", "integer_array"]
+__all__ = ["Array", "Bits", "ByContents", "Doubles", "Indices", "Ints", "integer_array"]
 
+Array: TypeAlias = npt.NDArray[Any]
 Bits: TypeAlias = npt.NDArray[np.bool_]
 Ints: TypeAlias = npt.NDArray[np.int64]
+Indices: TypeAlias = npt.NDArray[np.intp]
+Doubles: TypeAlias = npt.NDArray[np.float64]
 
 
 class ByContents:

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.io.proof.interpreters import SourceInterpreter, Stage, interpreter_of_stages
+from sugenet.nn.arrays import Array
 from sugenet.reading import open_text
 
 __all__ = ["interpreter_of_arrays", "interpreter_of_folder"]
 
-_Array = npt.NDArray[Any]
 _MAX_CSV = 1 << 26
 _BLOCKS = "blocks computed in float64 by NumPy"
 
 
 def interpreter_of_arrays(
-    arrays: Mapping[str, _Array], features: int | None, outputs: int | None, above: float | None
+    arrays: Mapping[str, Array], features: int | None, outputs: int | None, above: float | None
 ) -> SourceInterpreter:
     """Return an interpreter that counts matches, or computes blocks in float64."""
     if "W0" in arrays:
@@ -37,13 +35,13 @@ def interpreter_of_folder(folder: str | Path) -> SourceInterpreter:
 
 
 def _counted(
-    arrays: Mapping[str, _Array],
+    arrays: Mapping[str, Array],
     features: int | None,
     outputs: int | None,
     above: float,
-    x: _Array,
+    x: Array,
     stages: list[Stage],
-) -> _Array:
+) -> Array:
     on = x > above
     stages.append(Stage.of_bits("inputs", x - above, on))
     on = np.pad(on, ((0, 0), (0, 0 if features is None else arrays["W0"].shape[1] - features)))
@@ -60,19 +58,19 @@ def _counted(
     return np.asarray(2.0 * matches[:, :outputs] - bits.shape[1])
 
 
-def _signed(stages: list[Stage], name: str, x: _Array) -> _Array:
+def _signed(stages: list[Stage], name: str, x: Array) -> Array:
     stages.append(Stage(name, x, x >= 0, x < 0))
     return np.where(x >= 0, 1.0, -1.0)
 
 
-def _blocks(arrays: Mapping[str, _Array], x: _Array, stages: list[Stage]) -> _Array:
-    def normed(name: str, x: _Array) -> _Array:
+def _blocks(arrays: Mapping[str, Array], x: Array, stages: list[Stage]) -> Array:
+    def normed(name: str, x: Array) -> Array:
         gamma, beta, mean, var = (
             arrays[f"{name}/{part}"].astype(np.float64) for part in ("gamma", "beta", "avg_mean", "avg_var")
         )
         return np.asarray((x - mean) / np.sqrt(var + 2e-5) * gamma + beta)
 
-    def linear(name: str, x: _Array) -> _Array:
+    def linear(name: str, x: Array) -> Array:
         out = x @ arrays[f"{name}/W"].astype(np.float64).T
         return np.asarray(out + arrays[f"{name}/b"] if f"{name}/b" in arrays else out)
 
@@ -87,12 +85,12 @@ def _blocks(arrays: Mapping[str, _Array], x: _Array, stages: list[Stage]) -> _Ar
     return linear("output_lin", x)
 
 
-def _folder(folder: Path, x: _Array, stages: list[Stage]) -> _Array:
-    def table(block: str, name: str) -> _Array:
+def _folder(folder: Path, x: Array, stages: list[Stage]) -> Array:
+    def table(block: str, name: str) -> Array:
         with open_text(folder / block / f"{name}.csv", _MAX_CSV) as lines:
             return np.loadtxt(lines, delimiter=",", ndmin=2)
 
-    def linear(block: str, x: _Array) -> _Array:
+    def linear(block: str, x: Array) -> Array:
         return np.asarray(x @ table(block, "lin_weight").T + table(block, "lin_bias").reshape(-1))
 
     on = x > 0

@@ -7,10 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from math import isfinite
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.capacity.arguments import float_number
 from sugenet.errors import CapacityError, FileError
@@ -19,6 +18,7 @@ from sugenet.io.plain.ledger import Ledger
 from sugenet.io.plain.packed import open_archive
 from sugenet.io.plain.refusals import refuse_if, required, within
 from sugenet.io.plain.rows import csv_rows
+from sugenet.nn.arrays import Array, Doubles
 from sugenet.reading import open_text
 
 __all__ = ["read_arrays", "read_bnnquanalyst", "read_npz"]
@@ -91,7 +91,7 @@ def read_npz(
         return chain
 
 
-def read_arrays(path: str | Path) -> dict[str, npt.NDArray[Any]]:
+def read_arrays(path: str | Path) -> dict[str, Array]:
     """Return all arrays of a `.npz` file, without pickles. Sizes are checked before memory is allocated."""
     try:
         with open_archive(path, _MAX_BYTES) as archive:
@@ -100,14 +100,12 @@ def read_arrays(path: str | Path) -> dict[str, npt.NDArray[Any]]:
         raise FileError(f"it cannot be read: {error.strerror or error}.") from None
 
 
-def _numbers(name: str, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _numbers(name: str, array: Array) -> Array:
     check_numbers(f"array {name[:80]!r}", array)
     return array
 
 
-def _get(
-    arrays: Mapping[str, npt.NDArray[Any]], name: str, ndim: int, rows: int | None = None
-) -> npt.NDArray[Any]:
+def _get(arrays: Mapping[str, Array], name: str, ndim: int, rows: int | None = None) -> Array:
     array = required(arrays.get(name), f"there is no array {name!r}.")
     if array.ndim != ndim or not array.size or (rows is not None and len(array) != rows):
         wanted = f"({rows}, ...)" if ndim == 2 and rows else f"({rows},)" if rows else f"{ndim} dimensions"
@@ -115,14 +113,14 @@ def _get(
     return array
 
 
-def _check_width(name: str, weights: npt.NDArray[Any], width: int | None) -> None:
+def _check_width(name: str, weights: Array, width: int | None) -> None:
     refuse_if(
         width is not None and weights.shape[1] != width,
         f"array {name!r} has {weights.shape[1]} weights a neuron, but {width} values come in.",
     )
 
 
-def _msakai(source: str, arrays: Ledger[npt.NDArray[Any]]) -> OpChain:
+def _msakai(source: str, arrays: Ledger[Array]) -> OpChain:
     def norm(name: str, size: int | None) -> BatchNorm:
         arrays.pass_over(f"{name}/N")  # Chainer's count of batches
         mean = _get(arrays, f"{name}/avg_mean", 1, size)
@@ -154,7 +152,7 @@ def _msakai(source: str, arrays: Ledger[npt.NDArray[Any]]) -> OpChain:
 
 def _match_counts(
     source: str,
-    arrays: Ledger[npt.NDArray[Any]],
+    arrays: Ledger[Array],
     features: int | None,
     outputs: int | None,
     above: float | None,
@@ -256,13 +254,13 @@ def _linear(folder: Path, name: str, width: int | None) -> LinearOp:
     return LinearOp(name, weights, _row(folder / "lin_bias.csv", f"{name}/lin_bias.csv", len(weights)))
 
 
-def _row(path: Path, name: str, size: int) -> npt.NDArray[Any]:
+def _row(path: Path, name: str, size: int) -> Array:
     row = _table(path, name).reshape(-1)
     refuse_if(len(row) != size, f"{name} has {len(row)} numbers, but {size} neurons need one each.")
     return row
 
 
-def _table(path: Path, name: str) -> npt.NDArray[np.float64]:
+def _table(path: Path, name: str) -> Doubles:
     try:
         with open_text(path, _MAX_CSV, "ascii") as lines:
             table = np.array(list(_rows(lines, name)))
@@ -277,7 +275,7 @@ def _table(path: Path, name: str) -> npt.NDArray[np.float64]:
     return table
 
 
-def _rows(lines: TextIO, name: str) -> Iterator[npt.NDArray[np.float64]]:
+def _rows(lines: TextIO, name: str) -> Iterator[Doubles]:
     width = None
     for number, cells in csv_rows(lines, name, quotes=False, longest=_MAX_LINE):
         try:

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from sugenet.io.plain.refusals import refuse_if
 from sugenet.nn import Head, Layer
+from sugenet.nn.arrays import Bits
 
 __all__ = ["SET", "Signal", "Text", "Values", "Words", "literal", "pack", "wanted"]
 
@@ -184,7 +185,7 @@ def wanted(reader: Layer | Head, top: int) -> Signal:
     return Words(reader.inputs, None if reader.window is None else reader.window.shape)
 
 
-def pack(rows: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint32]:
+def pack(rows: Bits) -> npt.NDArray[np.uint32]:
     """Pack rows of bits into words, the first bit lowest."""
     wide = np.zeros((len(rows), max(1, -(-rows.shape[1] // 32)) * 32), bool)
     wide[:, : rows.shape[1]] = rows

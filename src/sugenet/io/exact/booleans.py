@@ -11,7 +11,6 @@ from math import ceil, nextafter
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import FileError, SugenetError
@@ -20,8 +19,8 @@ from sugenet.io.exact.ops import LinearOp, Op, Sign
 from sugenet.io.exact.report import ImportReport
 from sugenet.io.plain.refusals import refuse_if
 from sugenet.nn import Encoder, Steps
+from sugenet.nn.arrays import Array, Doubles, Ints
 from sugenet.nn.arrays import Bits as BitArray
-from sugenet.nn.arrays import Ints
 
 __all__ = ["Booleans", "read_booleans"]
 
@@ -38,7 +37,7 @@ class Booleans:
     """For each Boolean input, the index of its value after `stem`."""
     stem: tuple[Op, ...] = ()
     """Operations between the bits of the encoder and these values."""
-    transform: Callable[[npt.NDArray[Any]], Any] | None = None
+    transform: Callable[[Array], Any] | None = None
     """The function of the source that makes Booleans of raw rows, by code of its own; None: not known."""
 
     @property
@@ -47,7 +46,7 @@ class Booleans:
         last = self.stem[0] if self.stem else None
         return len(last.weights) if isinstance(last, LinearOp) else self.encoder.width
 
-    def read(self, x: npt.NDArray[Any]) -> BitArray:
+    def read(self, x: Array) -> BitArray:
         """Return the Boolean inputs for rows of encoder bits, without `stem`."""
         on = x > 0.5
         if self.stem:  # a bin: its lower edge is reached, its upper one is not
@@ -84,7 +83,7 @@ class Booleans:
         return f"thresholds of features equal to the booleanizer on {len(rows):,} samples next to them"
 
 
-def _next_to_cuts(coding: Any, random: np.random.Generator) -> npt.NDArray[np.float64]:
+def _next_to_cuts(coding: Any, random: np.random.Generator) -> Doubles:
     cuts = list(coding.cuts) or [0.0]
     near = [
         value
@@ -183,13 +182,13 @@ def _row(row: Any, feature: int, source: str) -> list[float]:
     return cuts
 
 
-def _comparing(cuts: Sequence[Sequence[float]]) -> Callable[[npt.NDArray[Any]], Any]:
+def _comparing(cuts: Sequence[Sequence[float]]) -> Callable[[Array], Any]:
     """Return the comparison with thresholds, by NumPy."""
     return lambda rows: np.hstack([rows[:, [i]] >= np.array(row) for i, row in enumerate(cuts)])
 
 
-def _dense(transform: Any) -> Callable[[npt.NDArray[Any]], Any]:
-    def run(rows: npt.NDArray[Any]) -> Any:
+def _dense(transform: Any) -> Callable[[Array], Any]:
+    def run(rows: Array) -> Any:
         bits = transform(rows)
         return bits.toarray() if hasattr(bits, "toarray") else bits
 

@@ -12,7 +12,6 @@ from math import gcd, prod
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.exact.evaluation import shape_behind
@@ -44,6 +43,7 @@ from sugenet.io.exact.steps import Pipeline, Step, per_channel, pipelines, small
 from sugenet.io.exact.units import bias_of, exact_weights, in_shared_units
 from sugenet.io.plain.refusals import refuse_if, within
 from sugenet.nn import Window
+from sugenet.nn.arrays import Array
 
 __all__ = [
     "NEEDED",
@@ -59,7 +59,7 @@ __all__ = [
     "wide_layer",
 ]
 
-Row = npt.NDArray[Any]
+Row = Array
 """Exact numbers, one per channel."""
 _LARGEST = 1 << 16
 """Largest weight of one neuron, in units as in `units`."""
@@ -317,7 +317,7 @@ def _neurons_of_sum(value: RealValue, sign: Sign, zero: int) -> LaneNeurons:
     return LaneNeurons(value.where, sign, value.shape, value.lanes, neurons, window)
 
 
-def _summed_terms(value: RealValue) -> tuple[npt.NDArray[Any], Row, Window]:
+def _summed_terms(value: RealValue) -> tuple[Array, Row, Window]:
     """Return a real value, before its last steps, as weights over its lanes, constants and a window."""
     lanes, pieces, constant = value.lanes, [], constants(0, value.shape[0])
     for term in value.terms:
@@ -345,7 +345,7 @@ def _summed_terms(value: RealValue) -> tuple[npt.NDArray[Any], Row, Window]:
     return np.asarray(total), constant, window
 
 
-def _kernel(term: _RealTerm) -> npt.NDArray[Any]:
+def _kernel(term: _RealTerm) -> Array:
     """Return the exact weights of a term over all channels of its form."""
     form, layer = term.reads, term.layer
     refuse_if(

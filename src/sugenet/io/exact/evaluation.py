@@ -15,7 +15,6 @@ from math import isfinite, log2, prod
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.io.exact.domains import Bits, Inputs, Integers
 from sugenet.io.exact.ops import (
@@ -36,6 +35,7 @@ from sugenet.io.exact.ops import (
     Sign,
 )
 from sugenet.nn import Window
+from sugenet.nn.arrays import Doubles
 
 __all__ = [
     "DOUBLE",
@@ -50,10 +50,8 @@ __all__ = [
     "shape_behind",
 ]
 
-_Array = npt.NDArray[np.float64]
 
-
-def laid_out(chain: OpChain, X: Any) -> _Array:
+def laid_out(chain: OpChain, X: Any) -> Doubles:
     """Return samples of the source, flat or not, in the shape that the chain reads: channels first."""
     x = np.asarray(X, dtype=np.float64)
     if chain.channels_last and len(chain.shape) == 3:
@@ -63,9 +61,9 @@ def laid_out(chain: OpChain, X: Any) -> _Array:
 
 def passed(
     ops: Iterable[Op],
-    x: _Array,
-    watch: Callable[[Sign | Quantize, _Array, _Array], None] | None = None,
-) -> _Array:
+    x: Doubles,
+    watch: Callable[[Sign | Quantize, Doubles, Doubles], None] | None = None,
+) -> Doubles:
     """Return a batch after some operations.
 
     `watch` gets every sign and quantizer, branches included, with the values before and after it.
@@ -81,7 +79,7 @@ def passed(
     return x
 
 
-def apply(op: Op, x: _Array) -> _Array:
+def apply(op: Op, x: Doubles) -> Doubles:
     """Apply one operation to a batch, in float64."""
     match op:
         case LinearOp():
@@ -117,20 +115,20 @@ def apply(op: Op, x: _Array) -> _Array:
             return (x if op.order == "CHW" else x.transpose(0, 2, 3, 1)).reshape(len(x), -1)
 
 
-def _floats(values: Any) -> _Array:
+def _floats(values: Any) -> Doubles:
     return np.asarray(values, dtype=np.float64)
 
 
-def _along(values: Any, x: _Array) -> _Array:
+def _along(values: Any, x: Doubles) -> Doubles:
     """Return parameters in a shape that broadcasts along the channels."""
     return _floats(values).reshape(-1, *[1] * (x.ndim - 2))
 
 
-def _biased(sums: _Array, bias: Any) -> _Array:
+def _biased(sums: Doubles, bias: Any) -> Doubles:
     return sums if bias is None else sums + _along(bias, sums)
 
 
-def _padded(x: _Array, pads: tuple[int, int, int, int], value: float) -> _Array:
+def _padded(x: Doubles, pads: tuple[int, int, int, int], value: float) -> Doubles:
     top, left, bottom, right = pads
     x = x[:, :, max(-top, 0) : x.shape[2] - max(-bottom, 0), max(-left, 0) : x.shape[3] - max(-right, 0)]
     around = ((0, 0), (0, 0), (max(top, 0), max(bottom, 0)), (max(left, 0), max(right, 0)))
@@ -138,15 +136,15 @@ def _padded(x: _Array, pads: tuple[int, int, int, int], value: float) -> _Array:
 
 
 def _windows(
-    x: _Array, kernel: tuple[int, int], stride: tuple[int, int], dilation: tuple[int, int] = (1, 1)
-) -> _Array:
+    x: Doubles, kernel: tuple[int, int], stride: tuple[int, int], dilation: tuple[int, int] = (1, 1)
+) -> Doubles:
     """Return windows of shape (samples, channels, out height, out width, kernel height, kernel width)."""
     spans = tuple(d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True))
     views = np.lib.stride_tricks.sliding_window_view(x, spans, axis=(2, 3))
     return np.asarray(views[:, :, :: stride[0], :: stride[1], :: dilation[0], :: dilation[1]])
 
 
-def _convolved(op: Convolution, x: _Array) -> _Array:
+def _convolved(op: Convolution, x: Doubles) -> Doubles:
     weights = _floats(op.weights)
     windows = _windows(_padded(x, op.pads, 0.0), (weights.shape[2], weights.shape[3]), op.stride, op.dilation)
     into, out = x.shape[1] // op.groups, len(weights) // op.groups
@@ -161,7 +159,7 @@ def _convolved(op: Convolution, x: _Array) -> _Array:
     return _biased(np.concatenate(parts, axis=3).transpose(0, 3, 1, 2), op.bias)
 
 
-def _by_channel(op: Quantize, x: _Array, function: Callable[[_Array, _Array], _Array]) -> _Array:
+def _by_channel(op: Quantize, x: Doubles, function: Callable[[Doubles, Doubles], Doubles]) -> Doubles:
     """Apply a function to the thresholds and the values of each channel."""
     rows = _floats(op.thresholds)
     if len(rows) == 1:
@@ -169,20 +167,20 @@ def _by_channel(op: Quantize, x: _Array, function: Callable[[_Array, _Array], _A
     return np.stack([function(row, x[:, c]) for c, row in enumerate(rows)], axis=1)
 
 
-def _counted(op: Quantize, x: _Array) -> _Array:
+def _counted(op: Quantize, x: Doubles) -> Doubles:
     """Return how many thresholds of its channel each value reaches."""
 
-    def count(row: _Array, part: _Array) -> _Array:
+    def count(row: Doubles, part: Doubles) -> Doubles:
         reached = np.searchsorted(row[~op.strict], part, side="right")
         return np.asarray(reached + np.searchsorted(row[op.strict], part, side="left"), np.float64)
 
     return _by_channel(op, x, count)
 
 
-def nearest(op: Quantize, x: _Array) -> _Array:
+def nearest(op: Quantize, x: Doubles) -> Doubles:
     """Return the distance of each value to the nearest threshold of its channel."""
 
-    def gap(row: _Array, part: _Array) -> _Array:
+    def gap(row: Doubles, part: Doubles) -> Doubles:
         ends = np.concatenate([[-np.inf], row, [np.inf]])
         index = np.searchsorted(row, part, side="right")
         below, above = part - ends[index], part - ends[index + 1]
@@ -191,7 +189,7 @@ def nearest(op: Quantize, x: _Array) -> _Array:
     return _by_channel(op, x, gap)
 
 
-def _averaged(op: AveragePool, x: _Array) -> _Array:
+def _averaged(op: AveragePool, x: Doubles) -> Doubles:
     if op.kernel is None:
         return np.asarray(x.mean(axis=(2, 3), keepdims=True))
     sums = _windows(_padded(x, op.pads, 0.0), op.kernel, op.stride).sum(axis=(4, 5))
@@ -470,15 +468,15 @@ def shape_behind(op: Op, shape: tuple[int, ...]) -> tuple[int, ...]:
     return shape
 
 
-def _numbers(values: Any) -> npt.NDArray[np.float64]:
+def _numbers(values: Any) -> Doubles:
     return np.zeros(1) if values is None else np.asarray(values, dtype=np.float64)
 
 
-def _sizes(values: Any) -> npt.NDArray[np.float64]:
+def _sizes(values: Any) -> Doubles:
     return np.abs(_numbers(values))
 
 
-def _minus(a: Any, b: Any) -> npt.NDArray[np.float64]:
+def _minus(a: Any, b: Any) -> Doubles:
     return np.zeros(np.shape(a)) if a is b else np.asarray(_numbers(a) - _numbers(b))
 
 
@@ -486,7 +484,7 @@ def _most(values: Any) -> float:
     return float(_sizes(values).max(initial=0.0))
 
 
-def _normed(op: BatchNorm) -> npt.NDArray[np.float64]:
+def _normed(op: BatchNorm) -> Doubles:
     return np.asarray(_numbers(op.gamma) / np.sqrt(_numbers(op.var) + op.eps))
 
 

@@ -24,7 +24,6 @@ from math import gcd, isqrt, lcm, prod
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.exact.evaluation import shape_behind
@@ -34,7 +33,7 @@ from sugenet.io.exact.steps import Pipeline, Surd, pipelines, rational_root
 from sugenet.io.exact.units import bias_of, exact_weights
 from sugenet.io.plain.refusals import refuse_if
 from sugenet.nn import Head
-from sugenet.nn.arrays import Ints
+from sugenet.nn.arrays import Array, Doubles, Indices, Ints
 from sugenet.nn.head import WIDE
 
 __all__ = ["head_of", "head_of_tail", "is_affine", "see_apart"]
@@ -192,7 +191,7 @@ def _remark(made: _Affine, roots: Sequence[BatchNorm]) -> str | None:
 class _Affine:
     """Scores as sums of coefficients over values, with error bounds."""
 
-    rows: npt.NDArray[Any]
+    rows: Array
     """Exact numbers, one row per class, one column per value."""
     offset: list[Fraction]
     error: Fraction
@@ -221,7 +220,7 @@ class _Backwards:
         self._shift(rows, self.levels.start.tolist())
         return _Affine(np.asarray(rows * self.levels.step), self.offset, self.error)
 
-    def _before(self, rows: npt.NDArray[Any], index: int) -> npt.NDArray[Any]:
+    def _before(self, rows: Array, index: int) -> Array:
         """Return the coefficients of the inputs of an operation from those of its outputs."""
         op, shape, after = self.ops[index], self.shapes[index], self.shapes[index + 1]
         match op:
@@ -257,12 +256,12 @@ class _Backwards:
                 return np.asarray(inside.reshape(len(rows), -1))
         raise FileError(f"{op.where}: padding with {getattr(op, 'value', None)} before the last layer.")
 
-    def _shift(self, rows: npt.NDArray[Any], values: Sequence[Fraction]) -> None:
+    def _shift(self, rows: Array, values: Sequence[Fraction]) -> None:
         if any(values):
             moved = rows @ np.array([*values], dtype=object)
             self.offset = [a + b for a, b in zip(self.offset, moved.tolist(), strict=True)]
 
-    def _normed(self, rows: npt.NDArray[Any], op: BatchNorm, index: int) -> npt.NDArray[Any]:
+    def _normed(self, rows: Array, op: BatchNorm, index: int) -> Array:
         after = self.shapes[index + 1]
         channels, per = after[0], prod(after[1:])
         factors, means, betas, off = [], [], [], []
@@ -297,8 +296,8 @@ class _Backwards:
         return ends
 
     def _convolved(
-        self, rows: npt.NDArray[Any], op: Convolution, shape: tuple[int, ...], after: tuple[int, ...]
-    ) -> npt.NDArray[Any]:
+        self, rows: Array, op: Convolution, shape: tuple[int, ...], after: tuple[int, ...]
+    ) -> Array:
         self._shift(rows, [b for b in bias_of(op) for _ in range(prod(after[1:]))])
         weights = exact_weights(op.weights, op.where)
         top, left, bottom, right = op.pads
@@ -315,7 +314,7 @@ class _Backwards:
         return np.asarray(inside.reshape(len(rows), -1))
 
 
-def _averaged(rows: npt.NDArray[Any], op: AveragePool, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+def _averaged(rows: Array, op: AveragePool, shape: tuple[int, ...]) -> Array:
     refuse_if(len(shape) != 3, op.where, "average pooling of flat values.")
     window, counts = averaged_window(shape, op)
     shares = rows.reshape(len(rows), shape[0], -1) / np.array(counts, dtype=object)
@@ -419,7 +418,7 @@ def _each(values: Any, shape: tuple[int, ...]) -> list[Fraction]:
     return [value for value in row for _ in range(count // len(row))]
 
 
-def _is_one(rows: npt.NDArray[Any]) -> bool:
+def _is_one(rows: Array) -> bool:
     return len(rows) == len(rows.T) and bool((rows == np.eye(len(rows), dtype=int)).all())
 
 
@@ -431,9 +430,7 @@ def _small(size: int, op: Op) -> None:
     )
 
 
-_Floats = npt.NDArray[np.float64]
-
-_CURVES: dict[str, Callable[[_Floats], _Floats]] = {
+_CURVES: dict[str, Callable[[Doubles], Doubles]] = {
     "sigmoid": lambda x: np.exp(-np.logaddexp(0, -x)),
     "log_sigmoid_forward": lambda x: -np.logaddexp(0, -x),
     "tanh": np.tanh,
@@ -505,7 +502,7 @@ def _function(name: str) -> str:
     return "" if match is None else match[1].lower()
 
 
-def _reachable(head: Head, what: str) -> tuple[_Floats, npt.NDArray[np.intp]]:
+def _reachable(head: Head, what: str) -> tuple[Doubles, Indices]:
     """Return all possible scores of classes, rising.
 
     For each, also return the position of the next lower score of another class, or -1 if there is none.

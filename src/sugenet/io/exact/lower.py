@@ -17,7 +17,6 @@ from math import isinf, prod
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.errors import FileError, NetworkError, TieError
 from sugenet.io.exact.branches import Straight, straightened
@@ -85,7 +84,7 @@ from sugenet.nn import (
     Window,
 )
 from sugenet.nn.arrays import Bits as BitArray
-from sugenet.nn.arrays import Ints
+from sugenet.nn.arrays import Doubles, Ints
 from sugenet.nn.layers import dense_layer
 
 __all__ = ["WAY", "Refusal", "lower", "lowered"]
@@ -758,7 +757,7 @@ class _MinSums(NamedTuple):
     steps: Ints
     """Steps of each row, case and threshold; the largest sum plus one if no sum reaches the threshold."""
     ties: BitArray
-    nearest: npt.NDArray[np.float64]
+    nearest: Doubles
     """For each threshold, the distance from the nearest sum to the point where it is reached."""
 
 

@@ -12,13 +12,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.plain.refusals import refuse_if
+from sugenet.nn.arrays import Array, Bits
 
 __all__ = [
     "Affine",
@@ -47,7 +47,7 @@ __all__ = [
     "rounded",
 ]
 
-Floats: TypeAlias = npt.NDArray[Any]
+Floats: TypeAlias = Array
 """Parameters as in the file. float32 stays float32, so that each is an exact number."""
 
 
@@ -140,7 +140,7 @@ class Quantize:
     where: str
     thresholds: Floats
     """One row for all values, or one per channel: exact numbers that never fall."""
-    strict: npt.NDArray[np.bool_]
+    strict: Bits
     """Whether a value must be above each threshold. If not, reaching it is enough."""
 
     @property
@@ -300,7 +300,7 @@ class OpChain:
         assert all(isinstance(size, int | np.integer) and size > 0 for size in self.shape)
 
 
-def numbers(values: list[Fraction]) -> npt.NDArray[Any]:
+def numbers(values: list[Fraction]) -> Array:
     """Return exact numbers as an array: float64 if all of them are floats, else Fractions."""
     floats = [float(value) for value in values]
     return (
@@ -340,7 +340,7 @@ def check_maps(where: str, shape: Sequence[int], window: Sequence[int] = ()) -> 
         )
 
 
-def check_numbers(where: str, array: npt.NDArray[Any]) -> None:
+def check_numbers(where: str, array: Array) -> None:
     """Refuse parameters that are not finite, or too large.
 
     Examples

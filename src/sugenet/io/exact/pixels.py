@@ -16,7 +16,6 @@ from math import prod
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.io.exact.ops import OpChain
 from sugenet.io.exact.report import ImportReport
@@ -31,7 +30,7 @@ from sugenet.nn import (
     RealLayer,
     Window,
 )
-from sugenet.nn.arrays import Ints
+from sugenet.nn.arrays import Indices, Ints
 from sugenet.nn.layers import dense_layer
 
 __all__ = ["pixel_by_pixel", "pixel_names", "pixel_order", "source_shape", "with_image", "with_shape"]
@@ -132,7 +131,7 @@ def source_shape(chain: OpChain) -> tuple[int, ...]:
     )
 
 
-def pixel_order(shape: Sequence[int]) -> npt.NDArray[np.intp]:
+def pixel_order(shape: Sequence[int]) -> Indices:
     """Return the channel-by-channel position of each position of a flat image laid out pixel by pixel.
 
     `shape` is (channels, height, width).

@@ -14,7 +14,6 @@ from math import prod
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.errors import EncodingError, FileError
 from sugenet.io.exact.domains import Bits, Inputs, Integers
@@ -25,6 +24,7 @@ from sugenet.io.exact.pixels import source_shape
 from sugenet.io.exact.report import ImportReport, SignLocation
 from sugenet.io.plain.refusals import refuse_if, required
 from sugenet.nn import Encoder, Source
+from sugenet.nn.arrays import Array, Doubles, Indices
 
 __all__ = ["PartialImportReport", "source_values", "split"]
 
@@ -55,7 +55,7 @@ class PartialImportReport(ImportReport):
         first = f"partly exact: a network {sizes}-{network.head.outputs} between float layers"
         return "\n".join([first, *super().__str__().splitlines()[1:]])
 
-    def bits(self, X: Any) -> npt.NDArray[Any]:
+    def bits(self, X: Any) -> Array:
         """Return the signs or levels of the float stem for raw samples, which the exact part reads."""
         stem = required(self.stem, "there is no float stem: give the samples to the network.")
         x = passed(stem.ops, laid_out(stem, source_values(stem, self.inputs, X)))
@@ -63,17 +63,17 @@ class PartialImportReport(ImportReport):
         values = x == last.high if isinstance(last, Sign) else x.astype(np.int64)
         return np.asarray(values).reshape(len(x), -1)
 
-    def scores(self, X: Any) -> npt.NDArray[np.float64]:
+    def scores(self, X: Any) -> Doubles:
         """Return the class scores of raw samples: float stem, exact part, float tail."""
         logits = self.network.logits(X if self.stem is None else self.bits(X))
         return passed(self.tail, logits.reshape(len(logits), *self.inside) if self.tail else logits)
 
-    def predict(self, X: Any) -> npt.NDArray[np.intp]:
+    def predict(self, X: Any) -> Indices:
         """Return the class of each sample."""
         return np.asarray(self.scores(X).argmax(axis=1))
 
 
-def source_values(chain: OpChain, inputs: Inputs | None, X: Any) -> npt.NDArray[np.float64]:
+def source_values(chain: OpChain, inputs: Inputs | None, X: Any) -> Doubles:
     """Return raw samples as the source reads them, one flat row per sample, in its own order.
 
     Examples

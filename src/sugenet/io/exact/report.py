@@ -8,10 +8,8 @@ from dataclasses import asdict, dataclass
 from math import inf
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from sugenet.nn import Network
+from sugenet.nn.arrays import Indices
 from sugenet.reprs import Sentences, ShortRepr
 
 __all__ = ["ImportProof", "ImportReport", "LayerReport", "SignLocation", "many"]
@@ -65,7 +63,7 @@ class SignLocation(ShortRepr):
     """Index of the layer with the bits of this sign, from 0; None for signs of the inputs and signs of
     bits.
     """
-    places: npt.NDArray[np.intp] | None = None
+    places: Indices | None = None
     """For each neuron of the layer, its position among the values of the sign; None: in order."""
     part: tuple[int, int] | None = None
     """Range of neurons of the layer that belong to this sign, if others carry values past it: first from 0,

@@ -15,7 +15,6 @@ from math import isfinite, prod
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import (
@@ -41,7 +40,7 @@ from sugenet.io.exact.units import (
 )
 from sugenet.io.plain.refusals import refuse_if
 from sugenet.nn import RealLayer, Window
-from sugenet.nn.arrays import Ints
+from sugenet.nn.arrays import Array, Bits, Indices, Ints
 from sugenet.nn.layers import WIDEST
 
 __all__ = [
@@ -108,7 +107,7 @@ class RawSignal:
     """Raw inputs after elementwise steps."""
 
     shape: tuple[int, ...]
-    order: npt.NDArray[np.intp]
+    order: Indices
     """The raw feature at each flat position."""
     steps: tuple[Step, ...] = ()
     pad: Padding | None = None
@@ -119,9 +118,9 @@ class LevelSignal:
     """Levels 0..top with their values; `order` is the output of the previous layer at each flat position."""
 
     shape: tuple[int, ...]
-    order: npt.NDArray[np.intp]
-    start: npt.NDArray[Any]
-    step: npt.NDArray[Any]
+    order: Indices
+    start: Array
+    step: Array
     """Level a has the value ``start + step * a``, exactly, by flat position."""
     top: int = 1
     """The largest level; 1 for bits."""
@@ -130,11 +129,11 @@ class LevelSignal:
     """Whether these are raw integers among real numbers."""
     real: bool = False
     """Whether these are raw real numbers: x has the value ``start + step * x``, and `top` is not used."""
-    error: npt.NDArray[Any] | None = None
+    error: Array | None = None
     """Error bound of the value of a level, by flat position; None: exact."""
 
     @property
-    def end(self) -> npt.NDArray[Any]:
+    def end(self) -> Array:
         """The value of the largest level. For a bit, its value if it is on."""
         return np.asarray(self.start + self.step * self.top)
 
@@ -148,7 +147,7 @@ class SumSignal:
     """Integers of shape (outputs, inputs), or a kernel if there is a window."""
     unit: list[Fraction]
     """The value of weight 1, for each row."""
-    offset: npt.NDArray[Any]
+    offset: Array
     """Exact constant of each neuron."""
     shape: tuple[int, ...]
     """Shape of the output, after pooling."""
@@ -179,7 +178,7 @@ class SumSignal:
     error: Fraction = Fraction(0)
     """Error bound of a sum, if the factors of raw inputs had to be rounded."""
 
-    def order(self, count: int) -> npt.NDArray[np.intp]:
+    def order(self, count: int) -> Indices:
         """Return which of `count` outputs is at each flat position."""
         indices = np.arange(count)
         return (
@@ -187,7 +186,7 @@ class SumSignal:
         )
 
 
-def flat_order(indices: npt.NDArray[np.intp], shape: tuple[int, ...], order: str) -> npt.NDArray[np.intp]:
+def flat_order(indices: Indices, shape: tuple[int, ...], order: str) -> Indices:
     """Return the flat positions of maps in CHW or HWC order."""
     if len(shape) != 3 or order == "CHW":
         return indices
@@ -337,7 +336,7 @@ _NUMBERS: dict[type, tuple[str, ...]] = {
 """Attributes of a step that may have one number per channel."""
 
 
-def _numbers_of(step: Step) -> dict[str, npt.NDArray[Any]]:
+def _numbers_of(step: Step) -> dict[str, Array]:
     return {name: np.asarray(getattr(step, name)).reshape(-1) for name in _NUMBERS.get(type(step), ())}
 
 
@@ -386,7 +385,7 @@ def stepped(sums: SumSignal, step: Step) -> SumSignal:
     return replace(sums, steps=(*sums.steps, _repeated(step, len(sums.weights) // count)))
 
 
-def numbered(sums: SumSignal, where: str) -> tuple[SumSignal, npt.NDArray[np.intp]]:
+def numbered(sums: SumSignal, where: str) -> tuple[SumSignal, Indices]:
     """Return the sums with enough rows for a step that differs between channels or features.
 
     Also return the channel or feature of each row of weights.
@@ -464,7 +463,7 @@ def ends_of(weights: Ints, top: int) -> Ints:
     return np.stack([function(rows, 0).sum(axis=1) * top for function in (np.minimum, np.maximum)], axis=1)
 
 
-def cases_of(sums: SumSignal) -> tuple[list[tuple[Ints, npt.NDArray[Any]]], npt.NDArray[np.intp]]:
+def cases_of(sums: SumSignal) -> tuple[list[tuple[Ints, Array]], Indices]:
     """Return the different neurons of each channel, by which taps lie inside the input.
 
     These are the smallest and the largest sum and the constant of each channel, and the case of each
@@ -629,7 +628,7 @@ def _reduced(rows: Ints) -> tuple[Ints, list[int]]:
     return (flat // divisors[:, None]).reshape(rows.shape), divisors.tolist()
 
 
-def _upper(sizes: Ints, off: npt.NDArray[Any]) -> list[Fraction]:
+def _upper(sizes: Ints, off: Array) -> list[Fraction]:
     """Return an upper bound of the sum of `sizes` times `off` for each row, in floats rounded up."""
     if not off.any():
         return [Fraction(0)] * len(sizes)
@@ -654,15 +653,13 @@ def identity_of_levels(levels: LevelSignal, where: str) -> SumSignal:
     return replace(linear_of_levels(levels, LinearOp(where, np.eye(len(levels.order)))), raw=False)
 
 
-def channels_of(op: Convolution) -> npt.NDArray[np.intp]:
+def channels_of(op: Convolution) -> Indices:
     """Return the input channels that each output of a convolution reads, one row per output."""
     outs, per_in = op.weights.shape[:2]
     return np.asarray((np.arange(outs) // (outs // op.groups))[:, None] * per_in + np.arange(per_in))
 
 
-def pad_pulls(
-    op: Convolution, weights: Ints, kinds: npt.NDArray[np.bool_], fill: Sequence[Fraction]
-) -> npt.NDArray[Any]:
+def pad_pulls(op: Convolution, weights: Ints, kinds: Bits, fill: Sequence[Fraction]) -> Array:
     """Return the contribution of taps on padding, in units of the weights.
 
     There is one row per output, and one column per kind of position (True: a tap inside).
@@ -724,7 +721,7 @@ class _LevelWeights(NamedTuple):
     whole: Ints
     unit: list[Fraction]
     """The value of 1 in `whole`, for each row."""
-    plain: npt.NDArray[Any]
+    plain: Array
     """Weights over the values of the levels: integers times `worth`, or exact numbers."""
     worth: list[Fraction]
     floats: bool = False
@@ -794,7 +791,7 @@ def _rescaled(
     return _LevelWeights(signed, units, plain, worth, error=max(errors, default=Fraction(0)))
 
 
-def _dot(rows: npt.NDArray[Any], values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _dot(rows: Array, values: Array) -> Array:
     """Return the sums of rows times values, exactly."""
     if rows.dtype != object:
         reach = int(np.abs(rows).sum(axis=1).max(initial=0)) * int(np.abs(values).max(initial=0))

@@ -16,13 +16,12 @@ from math import gcd, isqrt, lcm
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Convolution, LinearOp
 from sugenet.io.exact.steps import Pipeline, Root, rational_root
 from sugenet.io.plain.refusals import refuse_if, required
-from sugenet.nn.arrays import Ints
+from sugenet.nn.arrays import Array, Ints
 from sugenet.nn.layers import WIDEST
 
 __all__ = [
@@ -93,7 +92,7 @@ def quantized(weights: Any, where: str) -> tuple[Ints, list[Fraction]] | str:
     return integers.reshape(array.shape), units
 
 
-def exact_weights(weights: Any, where: str) -> npt.NDArray[Any]:
+def exact_weights(weights: Any, where: str) -> Array:
     """Return weights as exact numbers."""
     array = np.asarray(weights)
     refuse_if(not np.isfinite(array.astype(float)).all(), where, "a weight is not a finite number.")

@@ -13,11 +13,11 @@ from itertools import takewhile
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.hdf5 import Contents, Hdf5File, Hdf5Format
 from sugenet.io.plain.refusals import refuse_if
+from sugenet.nn.arrays import Array
 
 __all__ = ["CONTAINERS", "DAMAGED", "KERAS"]
 
@@ -49,7 +49,7 @@ def _contents(hdf5: Hdf5File, file: Any) -> Contents:
     raise FileError(f"it holds neither a model nor weights of Keras. {DAMAGED}")
 
 
-def _by_layer(hdf5: Hdf5File, weights: Any) -> dict[str, dict[str, npt.NDArray[Any]]]:
+def _by_layer(hdf5: Hdf5File, weights: Any) -> dict[str, dict[str, Array]]:
     """Read weights as Keras 2 stores them: one group per layer, with a list of its arrays."""
     refuse_if(len(weights) > _MAX_LAYERS, f"it has {len(weights)} layers. {DAMAGED}")
     return {layer: _arrays(hdf5, weights, layer) for layer in weights}
@@ -60,7 +60,7 @@ def _by_path(hdf5: Hdf5File, file: Any) -> Contents:
 
     The arrays ``vars/0``, ``vars/1``, ... are below a path of containers and classes.
     """
-    arrays: dict[str, dict[str, npt.NDArray[Any]]] = {}
+    arrays: dict[str, dict[str, Array]] = {}
     names, indices = dict[str, str](), list[str]()
     file.visititems(lambda path, _: indices.append(path) if len(indices) <= 8 * _MAX_LAYERS else True)
     refuse_if(len(indices) > 8 * _MAX_LAYERS, f"it has more than {8 * _MAX_LAYERS} groups. {DAMAGED}")
@@ -80,10 +80,10 @@ def _by_path(hdf5: Hdf5File, file: Any) -> Contents:
     return Contents("", arrays, {"names": names})
 
 
-def _arrays(hdf5: Hdf5File, weights: Any, layer: str) -> dict[str, npt.NDArray[Any]]:
+def _arrays(hdf5: Hdf5File, weights: Any, layer: str) -> dict[str, Array]:
     """Return the arrays of a layer, or of all layers of a nested model, by their full names."""
     group = hdf5.group(weights, layer)
-    arrays: dict[str, npt.NDArray[Any]] = {}
+    arrays: dict[str, Array] = {}
     names = _names(group)
     for name in names:
         *folders, last = name.split("/")

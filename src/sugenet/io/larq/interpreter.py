@@ -14,15 +14,14 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.io.larq.keras_file import KerasLayer
 from sugenet.io.plain.refusals import required
 from sugenet.io.proof.interpreters import Seen, SourceInterpreter, Stage
+from sugenet.nn.arrays import Array
 
 __all__ = ["interpreter_of_layers"]
 
-_Array = npt.NDArray[Any]
 _ORDER = {
     "binary": "use_01 alpha use_stochastic_rounding",
     "ternary": "alpha threshold use_stochastic_rounding number_of_unrolls",
@@ -93,7 +92,7 @@ def _levels_of(quantizer: Any) -> _ActivationSteps | None:
     return _ActivationSteps((0.0,), (False,), (-1.0, 1.0))
 
 
-def _kernel_of(layer: KerasLayer, which: str) -> _Array:
+def _kernel_of(layer: KerasLayer, which: str) -> Array:
     """Return the trained floats after their quantizer, in float64."""
     trained = layer.arrays[which]
     trained = trained if trained.dtype.kind == "f" else trained.astype(np.float32)
@@ -127,7 +126,7 @@ def _kernel_of(layer: KerasLayer, which: str) -> _Array:
     return np.where(w < 0, -1.0, 1.0)
 
 
-def _of_height(layer: KerasLayer, trained: _Array) -> _Array:
+def _of_height(layer: KerasLayer, trained: Array) -> Array:
     """Quantize as hls4ml's examples do, in the floats of the layer."""
     one: Any = np.float64 if "float64" in str(layer.config.get("dtype")) else np.float32
     height = one(layer.config["H"])
@@ -139,7 +138,7 @@ def _of_height(layer: KerasLayer, trained: _Array) -> _Array:
     return np.asarray(codes * float(height))
 
 
-def _qkeras(kind: str, settings: dict[str, Any], column: _Array) -> list[float]:
+def _qkeras(kind: str, settings: dict[str, Any], column: Array) -> list[float]:
     """Return the weights of one output, as QKeras quantizes them."""
     alpha = settings.get("alpha")
     alpha = "auto_po2" if alpha is None else alpha
@@ -168,7 +167,7 @@ def _qkeras(kind: str, settings: dict[str, Any], column: _Array) -> list[float]:
     return [float(one(scale)) * q for q in codes]
 
 
-def _bias_of(layer: KerasLayer) -> _Array:
+def _bias_of(layer: KerasLayer) -> Array:
     """Return the bias in float64, in fixed point if it has such a quantizer."""
     bias = layer.arrays["bias"].astype(np.float64)
     quantizer = layer.config.get("bias_quantizer") if layer.kind.startswith("Q") else None
@@ -198,7 +197,7 @@ def interpreter_of_layers(layers: Sequence[KerasLayer], signs: Sequence[str] = (
     another.
     """
 
-    def run(x: _Array) -> Seen:
+    def run(x: Array) -> Seen:
         seen = _Pass(layers).run(x)
         left, ordered = list(seen.stages), []
         for where in signs:
@@ -221,11 +220,11 @@ class _Pass:
     compared: tuple[str, float] = ("", 0.0)
     """The comparison that decides a choice."""
 
-    def run(self, x: _Array) -> Seen:
+    def run(self, x: Array) -> Seen:
         about = self.layers[0].config
         sizes = about["batch_input_shape"] if "batch_input_shape" in about else about["batch_shape"]
         x = np.asarray(x, np.float64).reshape(len(x), *sizes[1:])
-        known: dict[str, _Array] = {}
+        known: dict[str, Array] = {}
         for layer in self.layers:
             if layer.reads:
                 x = sum((known[name] for name in layer.reads[1:]), known[layer.reads[0]])
@@ -233,7 +232,7 @@ class _Pass:
         scores = x.reshape(len(x), -1)
         return Seen(scores, tuple(self.stages), scores)
 
-    def past(self, layer: KerasLayer, x: _Array) -> _Array:
+    def past(self, layer: KerasLayer, x: Array) -> Array:
         """Apply a layer without its activation."""
         kind, config = layer.kind, layer.config
         if kind.startswith("Quant"):
@@ -254,7 +253,7 @@ class _Pass:
         why = "nothing is known of this layer that the import could be compared with."
         return required(_RULES.get(kind), layer.where, why)(layer, x)
 
-    def activated(self, layer: KerasLayer, x: _Array) -> _Array:
+    def activated(self, layer: KerasLayer, x: Array) -> Array:
         value = layer.config.get("activation")
         if value is None or value in ("linear", *_TAILS):
             return x
@@ -262,12 +261,12 @@ class _Pass:
             return np.minimum(np.maximum(x, 0), 6 if value == "relu6" else np.inf)
         return np.clip(x, -1, 1) if value == "hard_tanh" else self.quantized(layer, value, x)
 
-    def quantized(self, layer: KerasLayer, quantizer: Any, x: _Array) -> _Array:
+    def quantized(self, layer: KerasLayer, quantizer: Any, x: Array) -> Array:
         """Apply a quantizer."""
         levels = _levels_of(quantizer)
         return x if levels is None else self.stepped(layer, levels, x)
 
-    def stepped(self, layer: KerasLayer, levels: _ActivationSteps, x: _Array) -> _Array:
+    def stepped(self, layer: KerasLayer, levels: _ActivationSteps, x: Array) -> Array:
         """Apply one or several steps."""
         counts = np.zeros(x.shape, np.int64)
         near = np.full(x.shape, np.inf)
@@ -284,7 +283,7 @@ class _Pass:
         )
         return np.array(levels.values)[counts]
 
-    def chosen(self, layer: KerasLayer, x: _Array) -> _Array:
+    def chosen(self, layer: KerasLayer, x: Array) -> Array:
         """Apply ``where(x >= limit, high, low)``, in its two steps."""
         arguments = layer.config["called_with"]
         if layer.kind != "Where":
@@ -297,18 +296,18 @@ class _Pass:
             x,
         )
 
-    def signed(self, layer: KerasLayer, x: _Array) -> _Array:
+    def signed(self, layer: KerasLayer, x: Array) -> Array:
         """Apply ``keras.ops.sign``, which is 0 at 0."""
         flat = np.moveaxis(x, -1, 1).reshape(len(x), -1)
         self.stages.append(Stage(layer.where, flat, flat > 0, flat < 0))
         return np.sign(x)
 
 
-def _biased(layer: KerasLayer, x: _Array) -> _Array:
+def _biased(layer: KerasLayer, x: Array) -> Array:
     return x + _bias_of(layer) if layer.config.get("use_bias", True) else x
 
 
-def _dense(layer: KerasLayer, x: _Array) -> _Array:
+def _dense(layer: KerasLayer, x: Array) -> Array:
     return _biased(layer, x @ _kernel_of(layer, "kernel"))
 
 
@@ -324,12 +323,12 @@ def _sides(layer: KerasLayer, key: str, otherwise: Any) -> list[int]:
 
 def _taps(
     layer: KerasLayer,
-    x: _Array,
+    x: Array,
     size: Sequence[int],
     stride: Sequence[int],
     dilation: Sequence[int],
     fill: float,
-) -> Iterator[tuple[int, int, _Array]]:
+) -> Iterator[tuple[int, int, Array]]:
     """Yield for each tap of a window its position in the kernel, and the values under it at all positions."""
     around, out = [(0, 0)], []
     for axis in (0, 1):
@@ -352,16 +351,16 @@ def _taps(
         yield i, j, wide[:, rows, columns]
 
 
-def _on_maps(rule: Callable[[KerasLayer, _Array], _Array]) -> Callable[[KerasLayer, _Array], _Array]:
+def _on_maps(rule: Callable[[KerasLayer, Array], Array]) -> Callable[[KerasLayer, Array], Array]:
     """Extend a rule for maps to rows."""
 
-    def applied(layer: KerasLayer, x: _Array) -> _Array:
+    def applied(layer: KerasLayer, x: Array) -> Array:
         return rule(layer, x) if x.ndim == 4 else rule(layer, x[:, None])[:, 0]
 
     return applied
 
 
-def _convolution(layer: KerasLayer, x: _Array) -> _Array:
+def _convolution(layer: KerasLayer, x: Array) -> Array:
     kernel = _kernel_of(layer, "kernel")
     kernel = kernel if kernel.ndim == 4 else kernel[None]
     groups = int(layer.config.get("groups", 1))
@@ -374,7 +373,7 @@ def _convolution(layer: KerasLayer, x: _Array) -> _Array:
     return _biased(layer, np.concatenate(parts, axis=-1))
 
 
-def _depthwise(layer: KerasLayer, x: _Array) -> _Array:
+def _depthwise(layer: KerasLayer, x: Array) -> Array:
     kernel = _kernel_of(layer, "depthwise_kernel")
     total: Any = 0.0
     for i, j, values in _windows(layer, x, kernel):
@@ -382,7 +381,7 @@ def _depthwise(layer: KerasLayer, x: _Array) -> _Array:
     return _biased(layer, total.reshape(*total.shape[:3], -1))
 
 
-def _windows(layer: KerasLayer, x: _Array, kernel: _Array) -> Iterator[tuple[int, int, _Array]]:
+def _windows(layer: KerasLayer, x: Array, kernel: Array) -> Iterator[tuple[int, int, Array]]:
     fill = (
         float(layer.config.get("pad_values") or 0)
         if layer.kind.startswith("Quant") and layer.config.get("padding") == "same"
@@ -393,7 +392,7 @@ def _windows(layer: KerasLayer, x: _Array, kernel: _Array) -> Iterator[tuple[int
     )
 
 
-def _pool(layer: KerasLayer, x: _Array) -> _Array:
+def _pool(layer: KerasLayer, x: Array) -> Array:
     size = _sides(layer, "pool_size", 2)
     stride = _sides(layer, "strides", layer.config.get("pool_size", 2))
     # Padding is not a number.
@@ -403,14 +402,14 @@ def _pool(layer: KerasLayer, x: _Array) -> _Array:
     )
 
 
-def _global_pool(layer: KerasLayer, x: _Array) -> _Array:
+def _global_pool(layer: KerasLayer, x: Array) -> Array:
     axes, keep = tuple(range(1, x.ndim - 1)), bool(layer.config.get("keepdims"))
     return np.asarray(
         x.max(axis=axes, keepdims=keep) if "Max" in layer.kind else x.mean(axis=axes, keepdims=keep)
     )
 
 
-def _batch_norm(layer: KerasLayer, x: _Array) -> _Array:
+def _batch_norm(layer: KerasLayer, x: Array) -> Array:
     mean, variance = (layer.arrays[name].astype(np.float64) for name in ("moving_mean", "moving_variance"))
     x = (x - mean) / np.sqrt(variance + float(layer.config.get("epsilon", 1e-3)))
     if layer.config.get("scale", True):
@@ -418,14 +417,14 @@ def _batch_norm(layer: KerasLayer, x: _Array) -> _Array:
     return x + layer.arrays["beta"] if layer.config.get("center", True) else x
 
 
-def _zero_padding(layer: KerasLayer, x: _Array) -> _Array:
+def _zero_padding(layer: KerasLayer, x: Array) -> Array:
     padding: Any = layer.config.get("padding", 1)
     rows = padding if isinstance(padding, list) and x.ndim == 4 else [padding] * (x.ndim - 2)
     around = [tuple(row) if isinstance(row, list) else (row, row) for row in rows]
     return np.pad(x, [(0, 0), *around, (0, 0)])
 
 
-def _rescaling(layer: KerasLayer, x: _Array) -> _Array:
+def _rescaling(layer: KerasLayer, x: Array) -> Array:
     one = np.float64 if layer.config.get("dtype") == "float64" else np.float32
     scale, offset = (
         float(one(layer.config.get(key, value))) for key, value in (("scale", 1.0), ("offset", 0.0))
@@ -433,19 +432,19 @@ def _rescaling(layer: KerasLayer, x: _Array) -> _Array:
     return x * scale + offset
 
 
-def _relu(layer: KerasLayer, x: _Array) -> _Array:
+def _relu(layer: KerasLayer, x: Array) -> Array:
     top, slope = layer.config.get("max_value"), np.float32(layer.config.get("negative_slope") or 0)
     return np.minimum(np.where(x > 0, x, float(slope) * x), np.inf if top is None else float(top))
 
 
-def _leaky(layer: KerasLayer, x: _Array) -> _Array:
+def _leaky(layer: KerasLayer, x: Array) -> Array:
     if layer.kind == "PReLU":
         return np.where(x > 0, x, layer.arrays["alpha"].astype(np.float64) * x)
     slope = layer.config.get("alpha", layer.config.get("negative_slope"))
     return np.where(x > 0, x, float(np.float32(0.3 if slope is None else slope)) * x)
 
 
-_RULES: dict[str, Callable[[KerasLayer, _Array], _Array]] = {
+_RULES: dict[str, Callable[[KerasLayer, Array], Array]] = {
     **dict.fromkeys(_NOTHING, lambda _, x: x),
     "Dense": _dense,
     **dict.fromkeys(("Conv1D", "Conv2D", "Convolution1D", "Convolution2D"), _on_maps(_convolution)),

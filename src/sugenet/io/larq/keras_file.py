@@ -20,13 +20,12 @@ from shutil import copyfileobj
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy.typing as npt
-
 from sugenet.errors import FileError
 from sugenet.io.hdf5 import Contents
 from sugenet.io.larq.hdf5_contents import CONTAINERS, DAMAGED, KERAS
 from sugenet.io.plain.ledger import Ledger
 from sugenet.io.plain.refusals import refuse_if, required, within
+from sugenet.nn.arrays import Array
 from sugenet.reading import open_file, read_file
 
 __all__ = ["KerasLayer", "planned_layers", "read_layers", "refuse_tensorflow"]
@@ -313,7 +312,7 @@ def _mapping(value: Any, what: str) -> Mapping[str, Any]:
     return value
 
 
-_Arrays = dict[str, npt.NDArray[Any]]
+_Arrays = dict[str, Array]
 _RANDOM = "seed_generator"
 """State of random numbers, which inference does not use."""
 
@@ -480,7 +479,7 @@ class KerasLayer:
     kind: str
     name: str
     config: Ledger[Any]
-    arrays: Ledger[npt.NDArray[Any]]
+    arrays: Ledger[Array]
     package: str = ""
     """The author of its class, if that is neither Keras, Larq nor QKeras."""
     reads: tuple[str, ...] = ()

@@ -20,13 +20,13 @@ from math import inf
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Affine, Op, Quantize, Sign
 from sugenet.io.larq.keras_file import KerasLayer
 from sugenet.io.plain.ledger import Ledger
 from sugenet.io.plain.refusals import refuse_if
+from sugenet.nn.arrays import Array
 
 __all__ = [
     "HLS4ML",
@@ -63,7 +63,7 @@ def signed(where: str, key: str, value: Any) -> tuple[Op, ...]:
     return (Sign(where, zero=-1, low=0.0, high=1.0),) if name == "steheaviside" else (Sign(where),)
 
 
-def _larq_kernel(where: str, key: str, value: Any, kernel: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _larq_kernel(where: str, key: str, value: Any, kernel: Array) -> Array:
     """Return a kernel as the forward pass uses it, in Keras' layout: the last axis is the output."""
     quantizer = _named(where, key, value)
     if quantizer is None:
@@ -86,7 +86,7 @@ def _larq_kernel(where: str, key: str, value: Any, kernel: npt.NDArray[Any]) -> 
     )
 
 
-def _ternary(where: str, settings: Ledger[Any], kernel: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _ternary(where: str, settings: Ledger[Any], kernel: Array) -> Array:
     """Return the ternary values of a kernel, by a threshold.
 
     Early releases of Larq clip values first, which can change a threshold that is a share of their mean.
@@ -94,7 +94,7 @@ def _ternary(where: str, settings: Ledger[Any], kernel: npt.NDArray[Any]) -> npt
     clip, by_mean = settings.get("clip_value", 1.0), settings.get("ternary_weight_networks")
     single = kernel.dtype.type
 
-    def ternary(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def ternary(x: Array) -> Array:
         t = (
             single(0.7) * np.abs(x).sum() / x.size
             if by_mean
@@ -190,7 +190,6 @@ def _check_owner(where: str, key: str, value: Any) -> None:
     )
 
 
-_Array = npt.NDArray[Any]
 _PLACES = {
     "binary": ("use_01", "alpha", "use_stochastic_rounding"),
     "ternary": ("alpha", "threshold", "use_stochastic_rounding", "number_of_unrolls"),
@@ -281,7 +280,7 @@ def _qkeras_named(where: str, key: str, value: Any) -> _Quantizer:
     return _Quantizer(f"{where} {name}", name, Ledger(settings))
 
 
-def qkeras_kernel(where: str, key: str, value: Any, kernel: _Array) -> _Array:
+def qkeras_kernel(where: str, key: str, value: Any, kernel: Array) -> Array:
     """Return a kernel as the forward pass uses it, in Keras' layout: the last axis is the output."""
     if value is None:
         return kernel
@@ -308,7 +307,7 @@ def qkeras_kernel(where: str, key: str, value: Any, kernel: _Array) -> _Array:
     return used
 
 
-def qkeras_bias(where: str, value: Any, bias: _Array) -> _Array:
+def qkeras_bias(where: str, value: Any, bias: Array) -> Array:
     """Return a bias as the forward pass uses it: unchanged, or in fixed point."""
     if value is None:
         return bias
@@ -373,7 +372,7 @@ def _quoted_name(value: Any) -> str:
     return repr(str(name)[:60])
 
 
-def _factor(quantizer: _Quantizer, alpha: Any, like: _Array) -> Any:
+def _factor(quantizer: _Quantizer, alpha: Any, like: Array) -> Any:
     """Return a numeric scale, in the floats of the kernel."""
     refuse_if(
         not isinstance(alpha, int | float) or isinstance(alpha, bool) or not 0 < alpha < inf,
@@ -383,14 +382,14 @@ def _factor(quantizer: _Quantizer, alpha: Any, like: _Array) -> Any:
     return like.dtype.type(alpha)
 
 
-def _fitted(quantizer: _Quantizer, alpha: str, x: _Array, codes: _Array) -> _Array:
+def _fitted(quantizer: _Quantizer, alpha: str, x: Array, codes: Array) -> Array:
     """Return the least-squares scale of codes, one per entry of the last axis, in float64."""
     axes = tuple(range(x.ndim - 1))
     scale = (x * codes).mean(axis=axes) / ((codes * codes).mean(axis=axes) + _EPSILON)
     return _power(quantizer, scale) if alpha == "auto_po2" else np.asarray(scale)
 
 
-def _power(quantizer: _Quantizer, scale: _Array) -> _Array:
+def _power(quantizer: _Quantizer, scale: Array) -> Array:
     exponents = np.log2(scale + _EPSILON)
     distances = np.abs(exponents - np.floor(exponents) - 0.5)
     refuse_if(
@@ -401,7 +400,7 @@ def _power(quantizer: _Quantizer, scale: _Array) -> _Array:
     return np.asarray(2.0 ** np.rint(exponents))
 
 
-def _qkeras_binary(quantizer: _Quantizer, alpha: Any, kernel: _Array) -> _Array:
+def _qkeras_binary(quantizer: _Quantizer, alpha: Any, kernel: Array) -> Array:
     x = kernel.astype(np.float64)
     codes = np.where(x >= 0, 1.0, 0.0 if quantizer.flag("use_01") else -1.0)
     if alpha in ("auto", "auto_po2"):
@@ -410,7 +409,7 @@ def _qkeras_binary(quantizer: _Quantizer, alpha: Any, kernel: _Array) -> _Array:
     return np.asarray(_factor(quantizer, alpha, kernel) * codes.astype(kernel.dtype))
 
 
-def _qkeras_ternary(quantizer: _Quantizer, alpha: Any, kernel: _Array) -> _Array:
+def _qkeras_ternary(quantizer: _Quantizer, alpha: Any, kernel: Array) -> Array:
     rounds = int(quantizer.number("number_of_unrolls", 5, least=1))
     if alpha not in ("auto", "auto_po2"):
         threshold = kernel.dtype.type(quantizer.number("threshold", 0.33))
@@ -447,7 +446,7 @@ HLS4ML = ("BinaryDense", "TernaryDense", "BinaryConv2D", "TernaryConv2D")
 _HLS4ML_ACTIVATIONS = ("binary_tanh", "ternary_tanh", "binary_sigmoid")
 
 
-def hls4ml_kernel(layer: KerasLayer, kernel: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def hls4ml_kernel(layer: KerasLayer, kernel: Array) -> Array:
     """Return a kernel as the forward pass uses it."""
     refuse_if(
         "H" not in layer.config,
@@ -494,7 +493,7 @@ def steps_of(where: str, key: str, value: Any) -> tuple[Op, ...]:
 _QKERAS = ("QDense", "QConv1D", "QConv2D", "QDepthwiseConv2D")
 
 
-def kernel_used(layer: KerasLayer, which: str, kernel: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def kernel_used(layer: KerasLayer, which: str, kernel: Array) -> Array:
     """Return a kernel as the forward pass of its layer uses it."""
     key = f"{which}_quantizer"
     if layer.kind in HLS4ML:
@@ -507,7 +506,7 @@ def kernel_used(layer: KerasLayer, which: str, kernel: npt.NDArray[Any]) -> npt.
     return kernel
 
 
-def bias_used(layer: KerasLayer, bias: npt.NDArray[Any] | None) -> npt.NDArray[Any] | None:
+def bias_used(layer: KerasLayer, bias: Array | None) -> Array | None:
     """Return a bias as the forward pass of its layer uses it."""
     quantizer = layer.config.get("bias_quantizer") if layer.kind in _QKERAS else None
     return None if bias is None else qkeras_bias(layer.where, quantizer, bias)

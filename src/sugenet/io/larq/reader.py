@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import (
@@ -52,6 +51,7 @@ from sugenet.io.larq.quantizers import (
 )
 from sugenet.io.plain.ledger import Ledger
 from sugenet.io.plain.refusals import refuse_if, required, within
+from sugenet.nn.arrays import Array
 
 __all__ = ["chain_of_layers", "read_model"]
 
@@ -75,7 +75,7 @@ class _Walk:
         return replace(self, ops=(*self.ops, *ops), shape=shape, rank=1 if len(shape) == 1 else self.rank)
 
 
-def _parameter(layer: KerasLayer, name: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+def _parameter(layer: KerasLayer, name: str, shape: tuple[int, ...]) -> Array:
     """Return an array of a layer, which must have this shape."""
     array = required(
         layer.arrays.get(name),
@@ -152,7 +152,7 @@ def _pads_of(
     return (before[0], before[1], after[0], after[1]), (out[0], out[1])
 
 
-def _bias(layer: KerasLayer, outputs: int) -> npt.NDArray[Any] | None:
+def _bias(layer: KerasLayer, outputs: int) -> Array | None:
     return bias_used(
         layer, _parameter(layer, "bias", (outputs,)) if layer.config.get("use_bias", True) else None
     )
@@ -193,9 +193,7 @@ def _depthwise(walk: _Walk, layer: KerasLayer) -> _Walk:
     return _convolved(walk, layer, (sizes[0], sizes[1]), weights, channels)
 
 
-def _convolved(
-    walk: _Walk, layer: KerasLayer, sizes: tuple[int, int], weights: npt.NDArray[Any], groups: int
-) -> _Walk:
+def _convolved(walk: _Walk, layer: KerasLayer, sizes: tuple[int, int], weights: Array, groups: int) -> _Walk:
     stride, dilation = _two(layer, "strides"), _two(layer, "dilation_rate")
     spans = tuple(d * (k - 1) + 1 for k, d in zip(weights.shape[2:], dilation, strict=True))
     pads, out = _pads_of(layer, sizes, (spans[0], spans[1]), stride)

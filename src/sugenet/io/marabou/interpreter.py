@@ -7,10 +7,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.io.marabou.reader import InputQuery
 from sugenet.io.proof.interpreters import Seen, SourceInterpreter
+from sugenet.nn.arrays import Array
 
 __all__ = ["interpreter_of_query"]
 
@@ -20,7 +20,7 @@ def interpreter_of_query(contents: InputQuery) -> SourceInterpreter:
     return SourceInterpreter("its equations and signs, variable by variable", lambda x: _run(contents, x))
 
 
-def _run(contents: InputQuery, x: npt.NDArray[Any]) -> Seen:
+def _run(contents: InputQuery, x: Array) -> Seen:
     values: dict[int, Any] = {v: x[:, k].astype(np.float64) for k, v in enumerate(contents.inputs)}
     open_signs, equations = dict(contents.signs), [e for e in contents.equations if e.sign == "="]
     moved = True

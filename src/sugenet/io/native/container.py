@@ -13,16 +13,16 @@ from math import prod
 from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.plain.refusals import refuse_if
 from sugenet.io.plain.texts import strict_json
+from sugenet.nn.arrays import Array
 
 __all__ = ["MAX_FILE", "Document", "Tensors", "canonical", "seal", "unseal"]
 
 Document: TypeAlias = dict[str, Any]
-Tensors: TypeAlias = dict[str, npt.NDArray[Any]]
+Tensors: TypeAlias = dict[str, Array]
 _Layout: TypeAlias = dict[str, tuple[np.dtype[Any], tuple[int, ...], int]]
 
 _VERSION = 7
@@ -138,7 +138,7 @@ def unseal(stream: BinaryIO, size: int) -> tuple[Document, Tensors]:
     return content, {name: _array(data, *index) for name, index in layout.items()}
 
 
-def _array(data: bytes, dtype: np.dtype[Any], shape: tuple[int, ...], begin: int) -> npt.NDArray[Any]:
+def _array(data: bytes, dtype: np.dtype[Any], shape: tuple[int, ...], begin: int) -> Array:
     flat = np.frombuffer(data, dtype, prod(shape), begin) if prod(shape) else np.zeros(0, dtype)
     return flat.reshape(shape).astype(dtype.newbyteorder("="), copy=False)
 

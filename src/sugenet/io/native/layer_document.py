@@ -15,6 +15,7 @@ from sugenet.errors import FileError
 from sugenet.io.native.container import Document, Tensors
 from sugenet.io.plain.refusals import refuse_if
 from sugenet.nn import ConvLayer, Layer, PoolLayer, QuantizedConv, RealLayer, Window
+from sugenet.nn.arrays import Array, Bits
 from sugenet.nn.layers import dense_layer
 from sugenet.nn.reals import Theta
 
@@ -241,7 +242,7 @@ def _maps_in(name: str, part: Document, window: Window, tensors: Tensors, marks:
     return ConvLayer(kernel, full, window, groups, part["top"], **marks)
 
 
-def _flags_in(name: str, count: int, tensors: Tensors) -> npt.NDArray[np.bool_]:
+def _flags_in(name: str, count: int, tensors: Tensors) -> Bits:
     return _unpack(tensor(tensors, name, ("uint8",), (_octets(count),)), count)
 
 
@@ -252,7 +253,7 @@ def _check_counts(what: str, *counts: int) -> None:
     )
 
 
-def weights_out(name: str, weights: npt.NDArray[Any], tensors: Tensors) -> str:
+def weights_out(name: str, weights: Array, tensors: Tensors) -> str:
     """Add the tensors of weights, and return their form."""
     if weights.min(initial=0) < -1 or weights.max(initial=0) > 1:
         tensors[f"{name}.weights"] = _smallest(weights)
@@ -264,7 +265,7 @@ def weights_out(name: str, weights: npt.NDArray[Any], tensors: Tensors) -> str:
     return "ternary"
 
 
-def weights_in(name: str, part: Document, tensors: Tensors) -> npt.NDArray[Any]:
+def weights_in(name: str, part: Document, tensors: Tensors) -> Array:
     """Return the weights of an entry, from their tensors."""
     rows, columns, form = part["outputs"], part["inputs"], part["weights"]
     if form == "integer":
@@ -284,16 +285,16 @@ def _octets(bits: int) -> int:
     return -(-bits // 8)
 
 
-def _pack(flags: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint8]:
+def _pack(flags: Bits) -> npt.NDArray[np.uint8]:
     """Return rows of bits, each starting at a new byte: bit i is bit i % 8 of byte i // 8."""
     return np.packbits(flags, axis=-1, bitorder="little")
 
 
-def _unpack(octets: npt.NDArray[Any], count: int) -> npt.NDArray[np.bool_]:
+def _unpack(octets: Array, count: int) -> Bits:
     return np.unpackbits(octets, axis=-1, count=count, bitorder="little").view(np.bool_)
 
 
-def _smallest(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _smallest(values: Array) -> Array:
     """Return the same integers in the shortest of int8, int16, int32 and int64 that holds them."""
     low, high = int(values.min(initial=0)), int(values.max(initial=0))
     return values.astype(
@@ -301,7 +302,7 @@ def _smallest(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     )
 
 
-def tensor(tensors: Tensors, name: str, kinds: Sequence[str], shape: tuple[int, ...]) -> npt.NDArray[Any]:
+def tensor(tensors: Tensors, name: str, kinds: Sequence[str], shape: tuple[int, ...]) -> Array:
     """Return a tensor of one of these dtypes and exactly this shape."""
     array = tensors.get(name)
     if array is None or array.dtype.name not in kinds or array.shape != shape:

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy.typing as npt
-
 from sugenet.errors import FileError
 from sugenet.io.hdf5 import Contents, Hdf5File, Hdf5Format
 from sugenet.io.plain.ledger import Ledger
 from sugenet.io.plain.refusals import refuse_if
+from sugenet.nn.arrays import Array
 
 __all__ = ["NIR", "NirNode", "chain_of_nodes"]
 
@@ -32,7 +31,7 @@ class NirNode:
 
     kind: str
     name: str
-    arrays: Ledger[npt.NDArray[Any]]
+    arrays: Ledger[Array]
     notes: tuple[str, ...] = ()
     """Keys in its metadata."""
 

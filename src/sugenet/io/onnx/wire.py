@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.errors import FileError
+from sugenet.nn.arrays import Array, Ints
 
 __all__ = ["Budget", "Message", "blob", "floats", "number", "numbers"]
 
@@ -133,7 +133,7 @@ class Message:
             raise FileError(f"field {field} holds a message twice. {_DAMAGED}")
         return Message(raws[0], self.budget) if raws else None
 
-    def numbers(self, field: int) -> npt.NDArray[np.int64]:
+    def numbers(self, field: int) -> Ints:
         """Return integers, written one by one or packed."""
         values = self._fields.get(field, [])
         if all(isinstance(value, int) for value in values):
@@ -142,7 +142,7 @@ class Message:
             [np.array([_signed(v)], np.int64) if isinstance(v, int) else _unpacked(v) for v in values]
         )
 
-    def fixed(self, field: int, dtype: str) -> npt.NDArray[Any]:
+    def fixed(self, field: int, dtype: str) -> Array:
         """Return floats of a fixed size, written one by one or packed."""
         joined = b"".join(self.raws(field)) if len(self._fields.get(field, ())) != 1 else self.raws(field)[0]
         if len(joined) % np.dtype(dtype).itemsize:
@@ -169,7 +169,7 @@ def _signed(value: int) -> int:
     return value - (1 << 64) if value >= 1 << 63 else value
 
 
-def _unpacked(view: memoryview) -> npt.NDArray[np.int64]:
+def _unpacked(view: memoryview) -> Ints:
     """Return the numbers of a packed field, all at once."""
     data = np.frombuffer(view, np.uint8)
     last = np.flatnonzero(data < 128)

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.plain.refusals import refuse_if
+from sugenet.nn.arrays import Array
 from sugenet.reading import open_file
 
 __all__ = ["Archive", "open_archive", "read_array", "refusing"]
@@ -46,7 +46,7 @@ class Archive:
         """Return the names of the arrays, in file order."""
         return list(self._entries)
 
-    def read(self, name: str, kinds: str = "biuf", wanted: str = "numbers are needed") -> npt.NDArray[Any]:
+    def read(self, name: str, kinds: str = "biuf", wanted: str = "numbers are needed") -> Array:
         """Read one array, whose dtype must be of one of some kinds; `wanted` describes them in words."""
         entry = self._entries[name]
         with self._archive.open(entry) as stream:
@@ -85,7 +85,7 @@ def open_archive(path: str | Path, limit: int) -> Iterator[Archive]:
         yield Archive(archive, by_name)
 
 
-def read_array(stream: BinaryIO, size: int, what: str, kinds: str, wanted: str) -> npt.NDArray[Any]:
+def read_array(stream: BinaryIO, size: int, what: str, kinds: str, wanted: str) -> Array:
     """Read the array in the `size` bytes of a `.npy` stream."""
     shape, fortran, dtype = _header(stream, what)
     refuse_if(

@@ -13,10 +13,10 @@ from math import nextafter, prod
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.io.proof.near import RawRanges, turning
 from sugenet.nn import Encoder, Network, OneHot, Real, Steps
+from sugenet.nn.arrays import Array, Doubles
 
 __all__ = ["Directed", "directed"]
 
@@ -29,8 +29,8 @@ _WIDE = 4.0
 class Directed:
     """Samples as the network reads them, and as other programs do: each category as its index."""
 
-    raw: npt.NDArray[Any]
-    numbers: npt.NDArray[np.float64]
+    raw: Array
+    numbers: Doubles
     near: int
     """Number of the samples that lie next to a threshold of a neuron."""
     every: bool
@@ -62,7 +62,7 @@ def directed(network: Network, count: int, seed: int = 0, *, every: int = 0) -> 
     cuts = np.where(high > 0, np.ceil(high / 2), np.nan)
     domain = RawRanges(np.zeros(len(sizes)), high, cuts, True, np.tile(cuts, (8, 1)))
 
-    def hidden(rows: npt.NDArray[np.float64]) -> list[Any]:
+    def hidden(rows: Doubles) -> list[Any]:
         return network.hidden(_samples(encoder, values, rows, 0, False).raw)
 
     pool = domain.samples(min(_POOL, count), random)
@@ -104,7 +104,7 @@ _FAR = 2.0**1000
 
 
 def _samples(
-    encoder: Encoder, values: list[tuple[Any, ...]], rows: npt.NDArray[np.float64], near: int, every: bool
+    encoder: Encoder, values: list[tuple[Any, ...]], rows: Doubles, near: int, every: bool
 ) -> Directed:
     """Return the samples of indices of representatives."""
     indices = rows.astype(np.int64)

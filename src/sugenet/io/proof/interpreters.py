@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.io.exact.evaluation import DOUBLE, Floats, laid_out, nearest, passed
 from sugenet.io.exact.ops import Op, OpChain, Quantize, Sign
+from sugenet.nn.arrays import Array
 
 __all__ = ["Run", "Seen", "SourceInterpreter", "Stage", "interpreter_of_chain", "interpreter_of_stages"]
-
-_Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,29 +25,29 @@ class Stage:
     """
 
     name: str
-    before: _Array
+    before: Array
     """Value minus threshold, so that the sign changes at 0. For a quantizer, the nearest threshold counts."""
-    high: _Array
-    low: _Array
+    high: Array
+    low: Array
     clean: bool = True
     """Whether the sign has exactly its two values. If they are rounded, the rounding persists after it."""
-    turned: _Array | None = None
+    turned: Array | None = None
     """Where rounding inside a sign that consists of several steps contradicts the value before it."""
-    levels: _Array | None = None
+    levels: Array | None = None
     """Levels of a quantizer, counted from 0; None for a sign."""
 
     @classmethod
-    def of_levels(cls, name: str, before: _Array, levels: _Array, turned: _Array | None = None) -> Stage:
+    def of_levels(cls, name: str, before: Array, levels: Array, turned: Array | None = None) -> Stage:
         """Return the stage of a quantizer."""
         return cls(name, before, levels > 0, levels == 0, turned=turned, levels=levels)
 
     @classmethod
-    def of_bits(cls, name: str, before: _Array, high: _Array) -> Stage:
+    def of_bits(cls, name: str, before: Array, high: Array) -> Stage:
         """Return the stage of a sign that is high or low at every number."""
         return cls(name, before, high, ~high)
 
     @classmethod
-    def of_op(cls, op: Sign | Quantize, before: _Array, after: _Array) -> Stage:
+    def of_op(cls, op: Sign | Quantize, before: Array, after: Array) -> Stage:
         """Return the stage of a sign or a quantizer, from the values before and after it."""
         flat = after.reshape(len(after), -1)
         if isinstance(op, Sign):
@@ -57,7 +55,7 @@ class Stage:
         return cls.of_levels(op.where, nearest(op, before).reshape(flat.shape), flat.astype(np.int64))
 
     @property
-    def values(self) -> _Array:
+    def values(self) -> Array:
         """The mask of high values, or the levels."""
         return self.high if self.levels is None else self.levels
 
@@ -72,15 +70,15 @@ class Stage:
 class Seen:
     """The values of a reference for a batch."""
 
-    outputs: _Array
+    outputs: Array
     stages: tuple[Stage, ...] = ()
-    scores: _Array | None = None
+    scores: Array | None = None
     """The class scores before tails such as softmax, if they are visible."""
-    error: _Array | None = None
+    error: Array | None = None
     """Error bound of each score, if the reference knows it."""
 
 
-Run: TypeAlias = Callable[[_Array], Seen]
+Run: TypeAlias = Callable[[Array], Seen]
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,13 +103,13 @@ class SourceInterpreter:
     """For each operation of the chain, after a run: the largest intermediate number of the interpreter."""
 
 
-def interpreter_of_stages(name: str, run: Callable[[_Array, list[Stage]], _Array]) -> SourceInterpreter:
+def interpreter_of_stages(name: str, run: Callable[[Array, list[Stage]], Array]) -> SourceInterpreter:
     """Return a float64 interpreter with the signs of the chain, one by one.
 
     `run` is a function from samples to scores that adds each sign and quantizer to a list.
     """
 
-    def seen(x: _Array) -> Seen:
+    def seen(x: Array) -> Seen:
         stages: list[Stage] = []
         scores = run(x, stages).reshape(len(x), -1)
         return Seen(scores, tuple(stages), scores)

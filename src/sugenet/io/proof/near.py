@@ -10,20 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.io.exact.domains import Bits, Inputs, Integers, Reals
 from sugenet.nn import Encoder, Network
+from sugenet.nn.arrays import Array, Doubles, Ints
 from sugenet.nn.codings import Steps
 
 __all__ = ["RawRanges", "turning"]
-
-_Rows = npt.NDArray[np.float64]
-_Bits = npt.NDArray[Any]
-"""Bits or levels of a layer."""
 
 
 _CUTS = 8
@@ -37,11 +32,11 @@ class RawRanges:
     and whether they are integers.
     """
 
-    low: _Rows
-    high: _Rows
-    cut: _Rows
+    low: Doubles
+    high: Doubles
+    cut: Doubles
     whole: bool
-    cuts: _Rows
+    cuts: Doubles
     """Some of the cuts of each feature, one row per choice."""
 
     @classmethod
@@ -79,7 +74,7 @@ class RawRanges:
         low, high = (np.full(features, float(end)) for end in ends)
         return cls(low, high, np.full(features, np.nan), is_integer, np.full((1, features), np.nan))
 
-    def samples(self, count: int, random: np.random.Generator) -> _Rows:
+    def samples(self, count: int, random: np.random.Generator) -> Doubles:
         """Return samples of several kinds in turn: anywhere, at the ends of the domain, at and next to the
         cuts, with few features changed.
         """
@@ -88,7 +83,7 @@ class RawRanges:
             [maker(len(range(k, count, len(makers))), random) for k, maker in enumerate(makers)]
         )
 
-    def in_float32(self, rows: _Rows) -> _Rows:
+    def in_float32(self, rows: Doubles) -> Doubles:
         """Return samples rounded to float32. If that leaves the domain, round to the next one inside."""
         near = rows.astype(np.float32)
         near = np.where(near.astype(np.float64) > self.high, np.nextafter(near, np.float32(-np.inf)), near)
@@ -96,7 +91,7 @@ class RawRanges:
         rounded = near.astype(np.float64)
         return np.where((self.low <= rounded) & (rounded <= self.high), rounded, rows)
 
-    def _anywhere(self, count: int, random: np.random.Generator) -> _Rows:
+    def _anywhere(self, count: int, random: np.random.Generator) -> Doubles:
         shape = (count, len(self.low))
         low, high = (
             np.where(np.isfinite(self.low), self.low, -np.inf),
@@ -113,11 +108,11 @@ class RawRanges:
             spread = low + random.random(shape) * (high - low)
         return np.clip(np.where(bounded & (random.random((count, 1)) < 0.5), spread, sampled), low, high)
 
-    def _ends(self, count: int, random: np.random.Generator) -> _Rows:
+    def _ends(self, count: int, random: np.random.Generator) -> Doubles:
         low, high = self._reach()
         return np.where(random.random((count, len(low))) < random.random((count, 1)), high, low)
 
-    def _reach(self) -> tuple[_Rows, _Rows]:
+    def _reach(self) -> tuple[Doubles, Doubles]:
         """Return two numbers of each feature: the ends of its domain, or far on both sides of its cut."""
         far = 1e3 * np.maximum(1.0, np.abs(np.nan_to_num(self.cut)))
         middle = np.nan_to_num(self.cut)
@@ -125,7 +120,7 @@ class RawRanges:
             np.isfinite(self.high), self.high, middle + far
         )
 
-    def _cuts(self, count: int, random: np.random.Generator) -> _Rows:
+    def _cuts(self, count: int, random: np.random.Generator) -> Doubles:
         rows = self._anywhere(count, random)
         at = np.take_along_axis(self.cuts, random.integers(0, len(self.cuts), rows.shape), axis=0)
         below = at - 1 if self.whole else np.nextafter(at, -np.inf)
@@ -133,13 +128,13 @@ class RawRanges:
         few = random.random(rows.shape) < random.choice([0.02, 0.5, 1.0], (count, 1))
         return np.clip(np.where(np.isfinite(beside) & few, beside, rows), self.low, self.high)
 
-    def _changed(self, count: int, random: np.random.Generator) -> _Rows:
+    def _changed(self, count: int, random: np.random.Generator) -> Doubles:
         low, high = self._reach()
         base = np.where(random.random((count, 1)) < 0.5, low, high)
         other = self._anywhere(count, random)
         return np.where(random.random(other.shape) < 4 / other.shape[1], other, base)
 
-    def extremes(self, weights: npt.NDArray[np.int64]) -> tuple[_Rows, _Rows]:
+    def extremes(self, weights: Ints) -> tuple[Doubles, Doubles]:
         """Return the samples at which neurons of a first layer have the fewest and the most matches, one row
         per neuron.
         """
@@ -150,13 +145,13 @@ class RawRanges:
 def turning(
     network: Network,
     domain: RawRanges,
-    hidden: Callable[[_Rows], Sequence[_Bits]],
-    pool: _Rows,
+    hidden: Callable[[Doubles], Sequence[Array]],
+    pool: Doubles,
     count: int,
     random: np.random.Generator,
     *,
     direct: bool,
-) -> _Rows:
+) -> Doubles:
     """Return pairs of samples between which a neuron changes, or passes one of its steps.
 
     There are up to `count` neurons per hidden layer. `direct` means that the network reads the samples
@@ -187,8 +182,8 @@ def turning(
 
 
 def _outer(
-    network: Network, domain: RawRanges, bits: _Bits, count: int, random: np.random.Generator
-) -> tuple[list[_Rows], list[_Rows], list[int]]:
+    network: Network, domain: RawRanges, bits: Array, count: int, random: np.random.Generator
+) -> tuple[list[Doubles], list[Doubles], list[int]]:
     """Return neurons of the first layer that random samples do not change, with samples that do."""
     layer = network.layers[0]
     never = (bits == bits[:1]).all(axis=0) & ~layer.constant
@@ -201,16 +196,16 @@ def _outer(
 
 
 def _halved(
-    hidden: Callable[[_Rows], Sequence[_Bits]],
-    starts: _Rows,
-    ends: _Rows,
+    hidden: Callable[[Doubles], Sequence[Array]],
+    starts: Doubles,
+    ends: Doubles,
     targets: list[tuple[int, int, int]],
     random: np.random.Generator,
     is_integer: bool,
-) -> tuple[_Rows, _Rows]:
+) -> tuple[Doubles, Doubles]:
     rank = np.argsort(random.random(starts.shape), axis=1)
 
-    def on(rows: _Rows) -> _Bits:
+    def on(rows: Doubles) -> Array:
         seen = hidden(rows)
         return np.array([seen[layer][k, neuron] >= step for k, (layer, neuron, step) in enumerate(targets)])
 

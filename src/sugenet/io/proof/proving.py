@@ -13,7 +13,6 @@ from math import prod
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.errors import FileError, TooLargeError
 from sugenet.io.exact.domains import Inputs
@@ -26,7 +25,7 @@ from sugenet.io.proof.interpreters import Seen, SourceInterpreter, interpreter_o
 from sugenet.io.proof.near import RawRanges, turning
 from sugenet.io.proof.tally import Difference, Tally
 from sugenet.nn import Network
-from sugenet.nn.arrays import Bits, Ints
+from sugenet.nn.arrays import Array, Bits, Doubles, Ints
 
 __all__ = ["SORRY", "different", "prove_import", "work_of"]
 
@@ -103,29 +102,29 @@ class _Ours:
         )
         self.work = work_of(self.network)
 
-    def read(self, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def read(self, rows: Array) -> Array:
         """Return the input of the network."""
         if self.direct:
             return rows
         assert isinstance(self.imported, PartialImportReport)
         return self.imported.bits(rows)
 
-    def hidden(self, rows: npt.NDArray[Any]) -> list[Bits]:
+    def hidden(self, rows: Array) -> list[Bits]:
         try:
             return self.network.hidden(self.read(rows), engine="numpy")
         except TooLargeError:
             return self.network.hidden(self.read(rows))
 
-    def scores(self, rows: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    def scores(self, rows: Array) -> Doubles:
         if isinstance(self.imported, PartialImportReport):
             return self.imported.scores(rows)
         return self.network.head.logits(self.counts(rows))
 
-    def counts(self, rows: npt.NDArray[Any]) -> Ints:
+    def counts(self, rows: Array) -> Ints:
         last = self.hidden(rows)[-1] if self.network.layers else self.network.encoder.encode(self.read(rows))
         return self.network.head.match_counts(last)
 
-    def source(self, rows: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    def source(self, rows: Array) -> Doubles:
         """Return samples, flat, in the numbers of the source."""
         return source_values(self.chain, self.inputs, rows)
 
@@ -133,9 +132,7 @@ class _Ours:
 class _Comparison:
     """One interpreter and an import, on the same samples."""
 
-    def __init__(
-        self, ours: _Ours, interpreter: SourceInterpreter, rows: npt.NDArray[Any], declared: bool
-    ) -> None:
+    def __init__(self, ours: _Ours, interpreter: SourceInterpreter, rows: Array, declared: bool) -> None:
         self.ours, self.interpreter, self.declared = ours, interpreter, declared
         self.imported, self.chain = ours.imported, ours.chain
         coarse = interpreter.floats.bits < 53 and not ours.domain.whole
@@ -174,7 +171,7 @@ class _Comparison:
             self._add(start, part)
         return self.tally
 
-    def _ran(self, source: npt.NDArray[np.float64]) -> Seen:
+    def _ran(self, source: Doubles) -> Seen:
         try:
             return self.interpreter.run(source)
         except FileError:
@@ -246,7 +243,7 @@ class _Comparison:
             first = np.minimum(first, np.where(near.any(axis=1), layer, first))
         return first
 
-    def _score(self, rows: npt.NDArray[Any], seen: Seen, start: int, doubt: Bits) -> None:
+    def _score(self, rows: Array, seen: Seen, start: int, doubt: Bits) -> None:
         """Compare all scores if the interpreter shows them, and its classes if a tail such as softmax
         follows.
         """
@@ -314,7 +311,7 @@ class _Comparison:
         return f"the class is {label.network}, but {label.reference} in {name}"
 
 
-def _beside(mine: npt.NDArray[np.float64], theirs: Any) -> Any:
+def _beside(mine: Doubles, theirs: Any) -> Any:
     """Return the only output of a source, a sign, beside the score of class 0, between its values."""
     return None if theirs is None else np.stack([mine[:, 0], np.asarray(theirs).reshape(-1)], axis=1)
 

@@ -10,18 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.io.exact.report import SignLocation
 from sugenet.io.plain.refusals import refuse_if
 from sugenet.io.proof.interpreters import Seen, Stage
 from sugenet.nn import Network
-from sugenet.nn.arrays import Bits, Ints
+from sugenet.nn.arrays import Array, Bits, Doubles, Indices, Ints
 
 __all__ = ["SHOWN", "ClassDifference", "Difference", "NearTie", "Tally"]
-
-_Bits = npt.NDArray[Any]
-"""Bits or levels of a layer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +30,7 @@ class _LayerPair:
 
     layer: int
     stage: int
-    order: npt.NDArray[np.intp] | None = None
+    order: Indices | None = None
     part: tuple[int, int] | None = None
     """The neurons of the layer that belong to the stage, as in `SignLocation`."""
 
@@ -46,7 +42,7 @@ class _LayerPair:
 
 def _aligned(
     network: Network,
-    bits: Sequence[_Bits],
+    bits: Sequence[Array],
     stages: Sequence[Stage],
     signs: Sequence[SignLocation],
     follows: bool = False,
@@ -63,7 +59,7 @@ def _aligned(
 
 
 def _known(
-    bits: Sequence[_Bits], stages: Sequence[Stage], signs: Sequence[SignLocation]
+    bits: Sequence[Array], stages: Sequence[Stage], signs: Sequence[SignLocation]
 ) -> list[_LayerPair] | None:
     if not signs or len(stages) != len(signs):
         return None
@@ -78,7 +74,7 @@ def _known(
 
 
 def _matched(
-    network: Network, bits: Sequence[_Bits], stages: Sequence[Stage], signs: Sequence[SignLocation]
+    network: Network, bits: Sequence[Array], stages: Sequence[Stage], signs: Sequence[SignLocation]
 ) -> list[_LayerPair]:
     orders = {sign.layer: sign.places for sign in signs}
     best: list[list[tuple[float, list[_LayerPair]]]] = [
@@ -98,7 +94,7 @@ def _matched(
     return best[-1][-1][1]
 
 
-def _pixel_by_pixel(network: Network, layer: int) -> npt.NDArray[np.intp] | None:
+def _pixel_by_pixel(network: Network, layer: int) -> Indices | None:
     """Return the positions of the neurons of maps in a stage laid out pixel by pixel."""
     shape = network.layers[layer].output_shape
     if shape is None:
@@ -228,7 +224,7 @@ class Tally:
         return self.pairs
 
     def add(
-        self, rows: npt.NDArray[Any], bits: Sequence[Bits], seen: Seen, start: int, since: Ints | None = None
+        self, rows: Array, bits: Sequence[Bits], seen: Seen, start: int, since: Ints | None = None
     ) -> Bits:
         """Compare hidden layers. Return which samples may differ from here on through rounding alone.
 
@@ -248,7 +244,7 @@ class Tally:
         return doubt if since is None else doubt | (since <= len(bits))
 
     def _layer(
-        self, rows: npt.NDArray[Any], pair: _LayerPair, bits: Bits, stage: Stage, start: int, doubt: Bits
+        self, rows: Array, pair: _LayerPair, bits: Bits, stage: Stage, start: int, doubt: Bits
     ) -> Bits:
         layer, first = pair.layer, 0 if pair.part is None else pair.part[0]
         differs = np.where(bits, ~stage.high, ~stage.low) if stage.levels is None else bits != stage.levels
@@ -276,7 +272,7 @@ class Tally:
         return np.asarray(rounded.any(axis=1))
 
     def _difference(
-        self, rows: npt.NDArray[Any], pair: _LayerPair, stage: Stage, start: int, differs: Bits
+        self, rows: Array, pair: _LayerPair, stage: Stage, start: int, differs: Bits
     ) -> Difference:
         """Return the first of some neurons that differ."""
         layer, first = pair.layer, 0 if pair.part is None else pair.part[0]
@@ -296,9 +292,7 @@ class Tally:
             state,
         )
 
-    def add_classes(
-        self, counts: Ints, outputs: npt.NDArray[Any], start: int, doubt: Bits | None = None
-    ) -> None:
+    def add_classes(self, counts: Ints, outputs: Array, start: int, doubt: Bits | None = None) -> None:
         """Compare classes. Ties of exact scores, or of outputs that saturate in the reference's floats, may
         be broken differently.
         """
@@ -326,9 +320,7 @@ class Tally:
             if self.first_class is None:
                 self.first_class = ClassDifference(start + sample, int(mine[sample]), other)
 
-    def add_scores(
-        self, mine: npt.NDArray[np.float64], theirs: npt.NDArray[Any], start: int, doubt: Bits, bound: Any
-    ) -> None:
+    def add_scores(self, mine: Doubles, theirs: Array, start: int, doubt: Bits, bound: Any) -> None:
         """Compare all scores, up to a bound on the rounding of both."""
         differs = ~(np.abs(mine - theirs) <= bound) & ~doubt[:, None]
         self.scores += int((~doubt).sum()) * mine.shape[1]

@@ -5,17 +5,13 @@ Imports are compared with this interpreter, which unpacks the words independentl
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.io.proof.interpreters import SourceInterpreter, Stage, interpreter_of_stages
 from sugenet.io.pynq.reader import Folding, Last, Memory, PixelRounding
+from sugenet.nn.arrays import Array
 
 __all__ = ["interpreter_of_memory"]
-
-_Array = npt.NDArray[Any]
 
 
 def interpreter_of_memory(
@@ -33,11 +29,11 @@ def _run(
     outputs: int,
     last: Last | None,
     rounding: PixelRounding | None,
-    pixels: _Array,
+    pixels: Array,
     stages: list[Stage],
-) -> _Array:
+) -> Array:
     layers = memory.design.layers
-    x: _Array
+    x: Array
     floats = 2 * pixels.reshape(len(pixels), -1) / 255 - 1
     if memory.design.is_conv:
         codes = np.floor(floats * 128 + (0 if rounding == "floor" else 0.5))
@@ -68,13 +64,13 @@ def _run(
     return np.where(on, 2.0 * np.arange(1, outputs + 1), 0.0)
 
 
-def _limits(memory: Memory, number: int) -> _Array:
+def _limits(memory: Memory, number: int) -> Array:
     held, layer = memory.thresholds[number], memory.design.layers[number]
     assert held is not None
     return np.array([held[n % layer.pe, n // layer.pe] for n in range(held.size)])
 
 
-def _sums(memory: Memory, number: int, x: _Array) -> _Array:
+def _sums(memory: Memory, number: int, x: Array) -> Array:
     """Return match counts; for the first layer of a convolutional design, twice the sum of its products."""
     layer, words = memory.design.layers[number], memory.weights[number]
     rows = np.array([_row(words, layer, n) for n in range(words.size // layer.words)])
@@ -88,14 +84,14 @@ def _sums(memory: Memory, number: int, x: _Array) -> _Array:
     return np.moveaxis(sums, -1, 1) if layer.kernel else sums
 
 
-def _row(words: _Array, layer: Folding, neuron: int) -> _Array:
+def _row(words: Array, layer: Folding, neuron: int) -> Array:
     """Return the bits of a neuron: lowest bit first in every word of its element."""
     start = neuron // layer.pe * layer.words
     bytes_ = words[neuron % layer.pe, start : start + layer.words].astype("<u8").view(np.uint8)
     return np.unpackbits(bytes_, bitorder="little").reshape(-1, 64)[:, : layer.simd].reshape(-1)
 
 
-def _windows(x: _Array, layer: Folding) -> _Array:
+def _windows(x: Array, layer: Folding) -> Array:
     """Return each window as a row, pixel by pixel with its channels together."""
     seen = np.lib.stride_tricks.sliding_window_view(x, (layer.kernel, layer.kernel), axis=(2, 3))
     return seen.transpose(0, 2, 3, 4, 5, 1).reshape(len(x), layer.out_side, layer.out_side, -1)

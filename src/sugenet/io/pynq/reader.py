@@ -34,6 +34,7 @@ from sugenet.io.exact.ops import (
     rounded,
 )
 from sugenet.io.plain.refusals import named, refuse_if, required
+from sugenet.nn.arrays import Doubles, Ints
 from sugenet.reading import read_file
 
 __all__ = [
@@ -264,7 +265,7 @@ class Memory:
     design: _Design
     weights: tuple[npt.NDArray[np.uint64], ...]
     """For each layer, one row of words per element."""
-    thresholds: tuple[npt.NDArray[np.int64] | None, ...]
+    thresholds: tuple[Ints | None, ...]
     """None if a layer has no thresholds."""
     classes: tuple[str, ...] | None
 
@@ -286,7 +287,7 @@ def read_memory(folder: str | Path, design: str | Path | None = None) -> Memory:
         f"{folded.name} has layers of more than {_MAX_WORDS:,} words, far more than a board.",
     )
     weights: list[npt.NDArray[np.uint64]] = []
-    thresholds: list[npt.NDArray[np.int64] | None] = []
+    thresholds: list[Ints | None] = []
     last = len(folded.layers) - 1
     for number, layer in enumerate(folded.layers):
         words = _rows(path, number, layer, "weights", layer.words, short=number == last)
@@ -463,7 +464,7 @@ def _outputs(memory: Memory, outputs: int | None) -> int:
     return count
 
 
-def _signs(memory: Memory, number: int) -> npt.NDArray[np.float64]:
+def _signs(memory: Memory, number: int) -> Doubles:
     """Return weights of -1 and +1, one row per neuron."""
     layer, words = memory.design.layers[number], memory.weights[number]
     refuse_if(
@@ -475,7 +476,7 @@ def _signs(memory: Memory, number: int) -> npt.NDArray[np.float64]:
     return rows.astype(np.float64) * 2 - 1
 
 
-def _limits(memory: Memory, number: int, rows: int, ends: tuple[int, int]) -> npt.NDArray[np.float64]:
+def _limits(memory: Memory, number: int, rows: int, ends: tuple[int, int]) -> Doubles:
     held = required(memory.thresholds[number], f"layer {number} has no thresholds.")
     limits = held.T.reshape(-1)[:rows]
     wrong = (limits < ends[0]) | (limits > ends[1])
@@ -500,7 +501,7 @@ def _layer(memory: Memory, number: int, layer: Folding, shape: tuple[int, ...]) 
     return [Convolution(where, np.ascontiguousarray(kernel), bias), Sign(where)]
 
 
-def _dense(memory: Memory, number: int, signs: npt.NDArray[np.float64], shape: tuple[int, ...]) -> LinearOp:
+def _dense(memory: Memory, number: int, signs: Doubles, shape: tuple[int, ...]) -> LinearOp:
     bias = signs.shape[1] - 1 - 2 * _limits(memory, number, len(signs), _THRESHOLDS)
     if number == 0:  # padding is always off, that is -1
         bias, signs = bias - signs[:, shape[0] :].sum(axis=1), signs[:, : shape[0]]

@@ -12,7 +12,6 @@ from math import inf, prod
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import (
@@ -33,10 +32,10 @@ from sugenet.io.exact.ops import (
 )
 from sugenet.io.plain.refusals import refuse_if, within
 from sugenet.io.tflite.file import ACTIVATIONS, FileTensor, Operator, Options, TfliteFile, same_pads
+from sugenet.nn.arrays import Array
 
 __all__ = ["chain_of_file"]
 
-_Array: TypeAlias = npt.NDArray[Any]
 _BITS = 32
 _CLIPS = {"RELU": (0.0, inf), "RELU6": (0.0, 6.0), "RELU_N1_TO_1": (-1.0, 1.0)}
 
@@ -136,12 +135,12 @@ class _BinaryWalk:
         return trail
 
 
-def _floats(tensor: FileTensor) -> _Array:
+def _floats(tensor: FileTensor) -> Array:
     refuse_if(tensor.kind != "float32", f"{tensor.key} is {tensor.kind}, but float32 is needed.")
     return tensor.constant
 
 
-def _row(tensor: FileTensor, channels: int) -> _Array:
+def _row(tensor: FileTensor, channels: int) -> Array:
     """Return one number per channel."""
     array = _floats(tensor)
     refuse_if(
@@ -266,7 +265,7 @@ def _binary_conv(walk: _BinaryWalk, operator: Operator, options: Options) -> _Tr
     return trail.then(pad, conv, clip, Affine(where, scale, shift), shape=shape)
 
 
-def _unpacked(tensor: FileTensor, channels: int) -> tuple[_Array, int]:
+def _unpacked(tensor: FileTensor, channels: int) -> tuple[Array, int]:
     """Return a packed filter as signs (out, in / groups, height, width), and the number of groups."""
     packed = tensor.constant
     refuse_if(

@@ -10,25 +10,24 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.io.proof.interpreters import Seen, SourceInterpreter, Stage
 from sugenet.io.tflite.file import ACTIVATIONS, PADDINGS, Operator, TfliteFile
 from sugenet.io.tflite.interpreter import windows
+from sugenet.nn.arrays import Array
 
 __all__ = ["interpreter_of_file"]
 
-_Array: TypeAlias = npt.NDArray[Any]
-_Watch: TypeAlias = Callable[[Operator, _Array], None]
+_Watch: TypeAlias = Callable[[Operator, Array], None]
 
 
 def interpreter_of_file(file: TfliteFile, signs: Sequence[str]) -> SourceInterpreter:
     """Return an interpreter that shows the named signs in their order."""
 
-    def run(x: _Array) -> Seen:
+    def run(x: Array) -> Seen:
         stages: dict[str, Stage] = {}
 
-        def watch(operator: Operator, before: _Array) -> None:
+        def watch(operator: Operator, before: Array) -> None:
             maps = before.transpose(0, 3, 1, 2) if before.ndim == 4 else before
             flat = maps.reshape(len(maps), -1)
             stages[str(operator)] = Stage.of_bits(str(operator), flat, flat >= 0)
@@ -41,10 +40,10 @@ def interpreter_of_file(file: TfliteFile, signs: Sequence[str]) -> SourceInterpr
     )
 
 
-def _run(file: TfliteFile, x: _Array, watch: _Watch) -> _Array:
+def _run(file: TfliteFile, x: Array, watch: _Watch) -> Array:
     """Return the class scores: the values before softmax and similar operators."""
     (port,) = file.inputs
-    seen: dict[int, _Array] = {t.index: t.data for t in file.tensors if t.data is not None}
+    seen: dict[int, Array] = {t.index: t.data for t in file.tensors if t.data is not None}
     seen[port.index] = np.asarray(x, np.float64).reshape(len(x), *port.shape[1:])
     for operator in file.operators:
         kernel = _KERNELS.get(operator.name)
@@ -57,7 +56,7 @@ def _run(file: TfliteFile, x: _Array, watch: _Watch) -> _Array:
     return seen[scores]
 
 
-def _packed(signs: _Array) -> _Array:
+def _packed(signs: Array) -> Array:
     """Pack booleans along the last axis into words of 32 bits, the first into the lowest bit."""
     wide = np.zeros((*signs.shape[:-1], -(-signs.shape[-1] // 32) * 32), np.uint64)
     wide[..., : signs.shape[-1]] = signs
@@ -65,7 +64,7 @@ def _packed(signs: _Array) -> _Array:
     return np.asarray((words << np.arange(32, dtype=np.uint64)).sum(axis=-1).astype(np.uint32))
 
 
-def _fused(operator: Operator, x: _Array) -> _Array:
+def _fused(operator: Operator, x: Array) -> Array:
     stated = operator.options.get("fused_activation_function", 0)
     name = stated.upper() or "NONE" if isinstance(stated, str) else ACTIVATIONS[stated]
     low, high = {"NONE": (-np.inf, np.inf), "RELU": (0, np.inf), "RELU6": (0, 6), "RELU_N1_TO_1": (-1, 1)}[
@@ -74,12 +73,12 @@ def _fused(operator: Operator, x: _Array) -> _Array:
     return np.minimum(np.maximum(x, low), high)
 
 
-def _quantize(operator: Operator, tensors: list[Any], watch: _Watch) -> _Array:
+def _quantize(operator: Operator, tensors: list[Any], watch: _Watch) -> Array:
     watch(operator, tensors[0])
     return _packed(tensors[0] < 0)
 
 
-def _dequantize(operator: Operator, tensors: list[Any], _watch: _Watch) -> _Array:
+def _dequantize(operator: Operator, tensors: list[Any], _watch: _Watch) -> Array:
     bits = (tensors[0][..., None] >> np.arange(32, dtype=np.uint32)) & 1
     flat = bits.reshape(*tensors[0].shape[:-1], -1)[..., : operator.outputs[0].shape[-1]]
     return np.where(flat == 1, -1.0, 1.0)
@@ -99,7 +98,7 @@ def _windowed(operator: Operator) -> Operator:
     )
 
 
-def _binary_conv(operator: Operator, tensors: list[Any], watch: _Watch) -> _Array:
+def _binary_conv(operator: Operator, tensors: list[Any], watch: _Watch) -> Array:
     x, w = tensors[0], tensors[1].view(np.uint32)
     moved = _windowed(operator)
     cut = windows(moved, x, w.shape[1], w.shape[2], 0)  # bit 0 is +1
@@ -126,7 +125,7 @@ def _binary_conv(operator: Operator, tensors: list[Any], watch: _Watch) -> _Arra
     return _packed(differing > tensors[4])
 
 
-def _conv(operator: Operator, tensors: list[Any], _watch: _Watch) -> _Array:
+def _conv(operator: Operator, tensors: list[Any], _watch: _Watch) -> Array:
     x, w = tensors[0], tensors[1].astype(np.float64)
     cut = windows(operator, x, w.shape[1], w.shape[2], 0.0)
     if operator.name == "DEPTHWISE_CONV_2D":
@@ -141,7 +140,7 @@ def _conv(operator: Operator, tensors: list[Any], _watch: _Watch) -> _Array:
     return _fused(operator, made if len(tensors) < 3 or tensors[2] is None else made + tensors[2])
 
 
-def _pool(operator: Operator, tensors: list[Any], _watch: _Watch) -> _Array:
+def _pool(operator: Operator, tensors: list[Any], _watch: _Watch) -> Array:
     x, sizes = tensors[0], (operator.options["filter_height"], operator.options["filter_width"])
     if operator.name == "LceBMaxPool2d":  # -1 only if all are -1
         cut = windows(_windowed(operator), x, *sizes, 0xFFFFFFFF)
@@ -152,35 +151,35 @@ def _pool(operator: Operator, tensors: list[Any], _watch: _Watch) -> _Array:
     return _fused(operator, total / count)
 
 
-def _dense(operator: Operator, tensors: list[Any], _watch: _Watch) -> _Array:
+def _dense(operator: Operator, tensors: list[Any], _watch: _Watch) -> Array:
     made = tensors[0].reshape(len(tensors[0]), -1) @ tensors[1].astype(np.float64).T
     return _fused(operator, made if len(tensors) < 3 or tensors[2] is None else made + tensors[2])
 
 
-def _arithmetic(operator: Operator, tensors: list[Any], _watch: _Watch) -> _Array:
+def _arithmetic(operator: Operator, tensors: list[Any], _watch: _Watch) -> Array:
     a, b = (tensor.astype(np.float64) for tensor in tensors)
     return _fused(operator, {"ADD": np.add, "SUB": np.subtract, "MUL": np.multiply}[operator.name](a, b))
 
 
-def _relu(operator: Operator, tensors: list[Any], _watch: _Watch) -> _Array:
+def _relu(operator: Operator, tensors: list[Any], _watch: _Watch) -> Array:
     number = ACTIVATIONS.index(operator.name)
     made = Operator(0, "", (), (), {"fused_activation_function": number}, {})
     return _fused(made, tensors[0])
 
 
-def _mean(operator: Operator, tensors: list[Any], _watch: _Watch) -> _Array:
+def _mean(operator: Operator, tensors: list[Any], _watch: _Watch) -> Array:
     return np.asarray(tensors[0].mean(axis=(1, 2)).reshape(len(tensors[0]), *operator.outputs[0].shape[1:]))
 
 
-def _pad(_operator: Operator, tensors: list[Any], _watch: _Watch) -> _Array:
+def _pad(_operator: Operator, tensors: list[Any], _watch: _Watch) -> Array:
     return np.pad(tensors[0], tensors[1].reshape(-1, 2).tolist())
 
 
-def _reshape(operator: Operator, tensors: list[Any], _watch: _Watch) -> _Array:
+def _reshape(operator: Operator, tensors: list[Any], _watch: _Watch) -> Array:
     return np.asarray(tensors[0].reshape(len(tensors[0]), *operator.outputs[0].shape[1:]))
 
 
-_Kernel: TypeAlias = Callable[[Operator, list[Any], _Watch], _Array]
+_Kernel: TypeAlias = Callable[[Operator, list[Any], _Watch], Array]
 _KERNELS: dict[str, _Kernel] = {
     **dict.fromkeys(("ADD", "MUL", "SUB"), _arithmetic),
     **dict.fromkeys(("AVERAGE_POOL_2D", "LceBMaxPool2d", "MAX_POOL_2D"), _pool),

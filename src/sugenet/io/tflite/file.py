@@ -19,6 +19,7 @@ from sugenet.errors import FileError
 from sugenet.io.plain.gzipped import unzipped
 from sugenet.io.plain.refusals import named, refuse_if
 from sugenet.io.tflite.flat import Flat, FlatTable, flex_map
+from sugenet.nn.arrays import Array, Ints
 from sugenet.reading import read_file
 
 __all__ = [
@@ -149,7 +150,7 @@ class Quantization:
     """Numbers of a tensor: ``scale * (q - zero)``, with one of each for all, or one per index of an axis."""
 
     scale: npt.NDArray[np.float32]
-    zero: npt.NDArray[np.int64]
+    zero: Ints
     axis: int
 
 
@@ -162,7 +163,7 @@ class FileTensor:
     shape: tuple[int, ...]
     kind: str
     quantization: Quantization | None
-    data: npt.NDArray[Any] | None
+    data: Array | None
     """The values of a constant."""
 
     @property
@@ -179,7 +180,7 @@ class FileTensor:
         return q.scale[0], int(q.zero[0])
 
     @property
-    def constant(self) -> npt.NDArray[Any]:
+    def constant(self) -> Array:
         """The values of a constant; anything else is refused."""
         if self.data is None:
             raise FileError(f"{self.key} depends on the input, but a constant is needed.")
@@ -330,7 +331,7 @@ def _file(source: str, model: FlatTable) -> TfliteFile:
     return TfliteFile(source, tensors, tuple(operators), inputs, outputs)  # type: ignore[arg-type]
 
 
-def _shape(operator: Operator) -> npt.NDArray[Any] | None:
+def _shape(operator: Operator) -> Array | None:
     """Return what an operator computes from shapes alone; None for any other operator."""
     options = Options(operator)
     inputs = [None if tensor is None else tensor.data for tensor in operator.inputs]
@@ -363,7 +364,7 @@ def _code(table: FlatTable) -> str:
 
 
 def _picked(
-    indices: npt.NDArray[Any] | None, tensors: tuple[FileTensor, ...], *, optional: bool = False
+    indices: Array | None, tensors: tuple[FileTensor, ...], *, optional: bool = False
 ) -> tuple[FileTensor | None, ...]:
     chosen = [] if indices is None else indices.tolist()
     refuse_if(len(chosen) > 1 << 10, f"it reads {len(chosen):,} tensors at once.")

@@ -10,10 +10,10 @@ import struct
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.plain.refusals import refuse_if
+from sugenet.nn.arrays import Array
 
 __all__ = ["Flat", "FlatTable", "flex_map"]
 
@@ -54,7 +54,7 @@ class Flat:
         """Return the position that an offset points to."""
         return at + int(self.number("I", at))
 
-    def array(self, kind: str, at: int, count: int) -> npt.NDArray[Any]:
+    def array(self, kind: str, at: int, count: int) -> Array:
         """Return numbers as a view of the file."""
         made = np.dtype(kind).newbyteorder("<")
         if at + count * made.itemsize > len(self.raw):
@@ -98,7 +98,7 @@ class FlatTable:
         """Return a table."""
         return FlatTable(self.flat, self.flat.follow(self._places[slot])) if slot in self._places else None
 
-    def array(self, slot: int, kind: str) -> npt.NDArray[Any] | None:
+    def array(self, slot: int, kind: str) -> Array | None:
         """Return a vector of numbers."""
         if slot not in self._places:
             return None

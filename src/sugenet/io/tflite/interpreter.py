@@ -12,14 +12,13 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.io.onnx.interpreter.tensors import UncomparableError
 from sugenet.io.tflite.file import ACTIVATIONS, PADDINGS, FileTensor, Operator, TfliteFile
+from sugenet.nn.arrays import Array
 
 __all__ = ["IntegerRunner", "windows"]
 
-_Array: TypeAlias = npt.NDArray[Any]
 _f = np.float32
 
 
@@ -29,10 +28,10 @@ class IntegerRunner:
     def __init__(self, file: TfliteFile, kernels: str, scores: str) -> None:
         self.file, self.kernels, self.scores = file, kernels, scores
 
-    def __call__(self, rows: _Array) -> tuple[_Array, dict[str, _Array]]:
+    def __call__(self, rows: Array) -> tuple[Array, dict[str, Array]]:
         """Return the class scores, and every 8-bit tensor in the layout of the file."""
         (port,) = self.file.inputs
-        seen: dict[int, _Array] = {
+        seen: dict[int, Array] = {
             tensor.index: tensor.data for tensor in self.file.tensors if tensor.data is not None
         }
         start = rows.reshape(len(rows), *port.shape[1:])
@@ -65,19 +64,19 @@ def _factor(real: float) -> tuple[int, int]:
     return (0, 0) if exponent < -31 else (bits, exponent)
 
 
-def _away(x: _Array) -> _Array:
+def _away(x: Array) -> Array:
     """Round floats to integers, halves away from zero."""
     whole = np.trunc(x)
     return np.asarray(whole + np.where(np.abs(x - whole) >= 0.5, np.sign(x), 0))
 
 
-def _scaled(x: _Array, real: float) -> _Array:
+def _scaled(x: Array, real: float) -> Array:
     """Multiply integers by a factor in fixed point, with two roundings."""
     bits, exponent = _factor(real)
     return _shifted(x, bits, exponent)
 
 
-def _shifted(x: _Array, bits: int, exponent: int) -> _Array:
+def _shifted(x: Array, bits: int, exponent: int) -> Array:
     first = np.floor_divide(x.astype(np.int64) * 2 ** max(exponent, 0) * bits + 2**30, 2**31)
     if exponent >= 0:
         return np.asarray(first)
@@ -85,7 +84,7 @@ def _shifted(x: _Array, bits: int, exponent: int) -> _Array:
     return np.asarray(np.sign(first) * np.floor_divide(2 * np.abs(first) + down, 2 * down))
 
 
-def _clipped(x: _Array, tensor: FileTensor, activation: str) -> _Array:
+def _clipped(x: Array, tensor: FileTensor, activation: str) -> Array:
     scale, zero = tensor.grid
     low, high = -128, 127
     if activation in ("RELU", "RELU6"):
@@ -102,7 +101,7 @@ def _activation(operator: Operator) -> str:
     return ACTIVATIONS[operator.options.get("fused_activation_function", 0)]
 
 
-def windows(operator: Operator, x: _Array, height: int, width: int, fill: Any) -> _Array:
+def windows(operator: Operator, x: Array, height: int, width: int, fill: Any) -> Array:
     """Return every window of images: (samples, rows, columns, height, width, channels)."""
     options = operator.options
     stride = options["stride_h"], options["stride_w"]
@@ -121,7 +120,7 @@ def windows(operator: Operator, x: _Array, height: int, width: int, fill: Any) -
     return np.asarray(picked.transpose(0, 1, 3, 2, 4, 5))
 
 
-def _summed(run: IntegerRunner, operator: Operator, sums: _Array, bias: _Array | None, scales: Any) -> _Array:
+def _summed(run: IntegerRunner, operator: Operator, sums: Array, bias: Array | None, scales: Any) -> Array:
     """Add the bias and rescale, channel by channel."""
     out, x = operator.outputs[0], operator.input(0)
     sums = sums if bias is None else sums + bias.astype(np.int64)
@@ -137,7 +136,7 @@ def _summed(run: IntegerRunner, operator: Operator, sums: _Array, bias: _Array |
     return _clipped(made.reshape(sums.shape) + out.grid[1], out, _activation(operator))
 
 
-def _product(a: _Array, b: _Array) -> _Array:
+def _product(a: Array, b: Array) -> Array:
     """Multiply matrices of integers that are exact in float64."""
     return np.asarray((a.astype(np.float64) @ b.astype(np.float64)).astype(np.int64))
 
@@ -148,14 +147,14 @@ def _scales(operator: Operator) -> Any:
     return q.scale
 
 
-def _dense(run: IntegerRunner, operator: Operator, tensors: list[Any]) -> _Array:
+def _dense(run: IntegerRunner, operator: Operator, tensors: list[Any]) -> Array:
     x, w = tensors[0].reshape(len(tensors[0]), -1) - operator.input(0).grid[1], tensors[1]
     return _summed(
         run, operator, _product(x, w.T), tensors[2] if len(tensors) > 2 else None, _scales(operator)
     )
 
 
-def _conv(run: IntegerRunner, operator: Operator, tensors: list[Any]) -> _Array:
+def _conv(run: IntegerRunner, operator: Operator, tensors: list[Any]) -> Array:
     x, w = tensors[0] - operator.input(0).grid[1], tensors[1].astype(np.int64)
     cut = windows(operator, x, w.shape[1], w.shape[2], 0)
     groups = x.shape[3] // w.shape[3]
@@ -167,7 +166,7 @@ def _conv(run: IntegerRunner, operator: Operator, tensors: list[Any]) -> _Array:
     return _summed(run, operator, np.concatenate(parts, axis=-1), bias, _scales(operator))
 
 
-def _depthwise(run: IntegerRunner, operator: Operator, tensors: list[Any]) -> _Array:
+def _depthwise(run: IntegerRunner, operator: Operator, tensors: list[Any]) -> Array:
     x, w = tensors[0] - operator.input(0).grid[1], tensors[1].astype(np.int64)
     cut = windows(operator, x, w.shape[1], w.shape[2], 0)
     times = operator.options["depth_multiplier"]
@@ -175,7 +174,7 @@ def _depthwise(run: IntegerRunner, operator: Operator, tensors: list[Any]) -> _A
     return _summed(run, operator, sums, tensors[2] if len(tensors) > 2 else None, _scales(operator))
 
 
-def _pool(_run: IntegerRunner, operator: Operator, tensors: list[Any]) -> _Array:
+def _pool(_run: IntegerRunner, operator: Operator, tensors: list[Any]) -> Array:
     sizes = operator.options["filter_height"], operator.options["filter_width"]
     if operator.name == "MAX_POOL_2D":
         cut = windows(operator, tensors[0], *sizes, -1000)
@@ -186,7 +185,7 @@ def _pool(_run: IntegerRunner, operator: Operator, tensors: list[Any]) -> _Array
     return _clipped(mean, operator.outputs[0], _activation(operator))
 
 
-def _mean(_run: IntegerRunner, operator: Operator, tensors: list[Any]) -> _Array:
+def _mean(_run: IntegerRunner, operator: Operator, tensors: list[Any]) -> Array:
     (scale, zero), (new, new_zero) = operator.input(0).grid, operator.outputs[0].grid
     count = tensors[0].shape[1] * tensors[0].shape[2]
     bits, exponent = _factor(float(scale) / float(new))
@@ -196,7 +195,7 @@ def _mean(_run: IntegerRunner, operator: Operator, tensors: list[Any]) -> _Array
     return np.asarray(np.clip(made, -128, 127).reshape(len(made), *operator.outputs[0].shape[1:]))
 
 
-def _add(_run: IntegerRunner, operator: Operator, tensors: list[Any]) -> _Array:
+def _add(_run: IntegerRunner, operator: Operator, tensors: list[Any]) -> Array:
     (sa, za), (sb, zb), (so, zo) = (
         t.grid for t in (operator.input(0), operator.input(1), operator.outputs[0])
     )
@@ -207,7 +206,7 @@ def _add(_run: IntegerRunner, operator: Operator, tensors: list[Any]) -> _Array:
     return _clipped(made, operator.outputs[0], _activation(operator))
 
 
-def _relu(_run: IntegerRunner, operator: Operator, tensors: list[Any]) -> _Array:
+def _relu(_run: IntegerRunner, operator: Operator, tensors: list[Any]) -> Array:
     (scale, zero), (new, new_zero) = operator.input(0).grid, operator.outputs[0].grid
     x, ratio = tensors[0] - zero, float(scale) / float(new)
     if operator.name == "LEAKY_RELU":
@@ -216,7 +215,7 @@ def _relu(_run: IntegerRunner, operator: Operator, tensors: list[Any]) -> _Array
     return _clipped(_scaled(x, ratio) + new_zero, operator.outputs[0], operator.name)
 
 
-def _quantize(_run: IntegerRunner, operator: Operator, tensors: list[Any]) -> _Array:
+def _quantize(_run: IntegerRunner, operator: Operator, tensors: list[Any]) -> Array:
     out = operator.outputs[0]
     scale, zero = out.grid
     low = -128 if out.kind == "int8" else 0
@@ -229,29 +228,29 @@ def _quantize(_run: IntegerRunner, operator: Operator, tensors: list[Any]) -> _A
     return np.clip(made, low, low + 255)
 
 
-def _dequantize(_run: IntegerRunner, operator: Operator, tensors: list[Any]) -> _Array:
+def _dequantize(_run: IntegerRunner, operator: Operator, tensors: list[Any]) -> Array:
     scale, zero = operator.input(0).grid
     return np.asarray((tensors[0] - zero).astype(_f) * scale)
 
 
-def _reshape(_run: IntegerRunner, operator: Operator, tensors: list[Any]) -> _Array:
+def _reshape(_run: IntegerRunner, operator: Operator, tensors: list[Any]) -> Array:
     return np.asarray(tensors[0].reshape(len(tensors[0]), *operator.outputs[0].shape[1:]))
 
 
-def _transpose(_run: IntegerRunner, _operator: Operator, tensors: list[Any]) -> _Array:
+def _transpose(_run: IntegerRunner, _operator: Operator, tensors: list[Any]) -> Array:
     return np.asarray(tensors[0].transpose(tensors[1].reshape(-1).tolist()))
 
 
-def _pad(_run: IntegerRunner, operator: Operator, tensors: list[Any]) -> _Array:
+def _pad(_run: IntegerRunner, operator: Operator, tensors: list[Any]) -> Array:
     value = tensors[2].reshape(-1)[0] if operator.name == "PADV2" else operator.input(0).grid[1]
     return np.pad(tensors[0], tensors[1].reshape(-1, 2).tolist(), constant_values=int(value))
 
 
-def _concat(_run: IntegerRunner, operator: Operator, tensors: list[Any]) -> _Array:
+def _concat(_run: IntegerRunner, operator: Operator, tensors: list[Any]) -> Array:
     return np.concatenate(tensors, axis=operator.options.get("axis", 0))
 
 
-_Kernel: TypeAlias = Callable[[IntegerRunner, Operator, list[Any]], _Array]
+_Kernel: TypeAlias = Callable[[IntegerRunner, Operator, list[Any]], Array]
 _KERNELS: dict[str, _Kernel] = {
     "ADD": _add,
     "AVERAGE_POOL_2D": _pool,

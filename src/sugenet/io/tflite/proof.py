@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.io.exact.report import ImportReport
 from sugenet.io.onnx.quantized.network import LevelImport
@@ -14,10 +11,9 @@ from sugenet.io.onnx.quantized.walk import IntegerProgram
 from sugenet.io.tflite.arithmetic import Kernels
 from sugenet.io.tflite.file import TfliteFile
 from sugenet.io.tflite.interpreter import IntegerRunner
+from sugenet.nn.arrays import Array
 
 __all__ = ["prove_integers"]
-
-_Array = npt.NDArray[Any]
 
 
 def prove_integers(
@@ -26,7 +22,7 @@ def prove_integers(
     """Return the import with its proof, or refuse it and name the first tensor that differs."""
     runner = IntegerRunner(file, kernels, program.scores)
 
-    def run(rows: _Array) -> tuple[_Array, dict[str, _Array], _Array]:
+    def run(rows: Array) -> tuple[Array, dict[str, Array], Array]:
         scores, tensors = runner(rows)
         maps = {
             key: tensor.transpose(0, 3, 1, 2) if tensor.ndim == 4 else tensor

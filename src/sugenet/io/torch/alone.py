@@ -12,17 +12,16 @@ from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.exact.evaluation import passed
 from sugenet.io.exact.ops import Affine
 from sugenet.io.torch.piecewise import FARTHEST, Piecewise
 from sugenet.io.torch.signals import Signal, SignalNode
+from sugenet.nn.arrays import Array
 
 __all__ = ["Operation", "Reading", "mapped"]
 
-_Array = npt.NDArray[Any]
 Reading: TypeAlias = Callable[[Any, Any, Callable[[Any], Signal | None]], tuple[Any, Signal]]
 """Runs an operation on arguments, some of them followed, and reads it. Returns its result and its signal."""
 
@@ -219,7 +218,7 @@ class Operation:
         if ((rows[:, 0] if picks else rows.argmax(axis=1)) != scores.argmax(axis=1)).any():
             raise self._refused("it does not leave the largest of chosen numbers the largest")
 
-    def _samples(self, node: SignalNode) -> _Array:
+    def _samples(self, node: SignalNode) -> Array:
         random = np.random.default_rng(0)
         batch, size = len(node.values), node.values[0].size
         laid = random.integers(1, 9, (batch, size)) * np.resize(_SIZES, batch)[:, None]
@@ -232,7 +231,7 @@ class Operation:
 
     # -- one run ---------------------------------------------------------------------------------------------
 
-    def _again(self, fresh: Mapping[int, SignalNode], tables: Sequence[_Array]) -> tuple[_Array, Signal]:
+    def _again(self, fresh: Mapping[int, SignalNode], tables: Sequence[Array]) -> tuple[Array, Signal]:
         """Run and read the operation on the numbers of the nodes, with the values of each tensor from its
         table.
         """
@@ -248,7 +247,7 @@ class Operation:
             raise self._refused(str(error).removeprefix(f"{self.where}: ").rstrip(".")) from None
         return np.asarray(out, np.float64), reading
 
-    def _cast(self, values: _Array, dtype: Any) -> Any:
+    def _cast(self, values: Array, dtype: Any) -> Any:
         return self.torch.from_numpy(np.array(values, np.float64, order="C")).to(dtype)
 
     def _ulp(self) -> float:
@@ -262,7 +261,7 @@ class Operation:
         )
 
 
-def _fresh(node: SignalNode, values: _Array) -> SignalNode:
+def _fresh(node: SignalNode, values: Array) -> SignalNode:
     """Return a node of the same shape with other numbers, at the input if the node is there."""
     laid = values.reshape(len(values), *node.shape)
     root = SignalNode(node.shape, laid, channels_last=node.channels_last)
@@ -275,7 +274,7 @@ def _values(function: Piecewise, numbers: Iterable[Fraction]) -> list[Fraction]:
     return list(numbers) if function.is_identity else [function.value(x) for x in numbers]
 
 
-def _spread(function: Piecewise, values: _Array) -> _Array:
+def _spread(function: Piecewise, values: Array) -> Array:
     """Apply a function to every number of an array, in exact arithmetic up to the last step."""
     if function.is_identity:
         return values

@@ -17,10 +17,10 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.errors import FileError, refuse
 from sugenet.io.plain.refusals import refuse_if, required
+from sugenet.nn.arrays import Array
 
 __all__ = ["Architecture", "Layout", "Part", "known_layout", "recognized_chain"]
 
@@ -397,7 +397,7 @@ def _numbered(pattern: str, names: list[str]) -> list[int]:
     return sorted(int(match[1]) for match in (re.fullmatch(pattern, name) for name in names) if match)
 
 
-_Arrays = Mapping[str, npt.NDArray[Any]]
+_Arrays = Mapping[str, Array]
 _NORM = ("weight", "bias", "running_mean", "running_var", "num_batches_tracked")
 _MAX_MODULES = 1000
 
@@ -523,7 +523,7 @@ def recognized_chain(arrays: _Arrays) -> _RecognizedChain | None:
 
 def _modules(arrays: _Arrays) -> list[_NamedLayer] | None:
     """Return all layers with parameters in file order; None if a parameter is of another kind."""
-    owners: dict[str, dict[str, npt.NDArray[Any]]] = {}
+    owners: dict[str, dict[str, Array]] = {}
     for name, array in arrays.items():
         owner, _, word = name.rpartition(".")
         owners.setdefault(owner, {})[word] = array
@@ -533,7 +533,7 @@ def _modules(arrays: _Arrays) -> list[_NamedLayer] | None:
     return [module for module in layers if module is not None]
 
 
-def _module(name: str, parts: Mapping[str, npt.NDArray[Any]]) -> _NamedLayer | None:
+def _module(name: str, parts: Mapping[str, Array]) -> _NamedLayer | None:
     if not re.fullmatch(r"[^\s():']+", name):
         return None
     if "running_mean" in parts and "running_var" in parts and set(parts) <= set(_NORM):

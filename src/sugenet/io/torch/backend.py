@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.nn import NEVER, Window
-from sugenet.nn.arrays import Bits, Ints
+from sugenet.nn.arrays import Bits, Doubles, Ints
 
 __all__ = ["AskedSteps", "ByteSums", "PackedOperation", "ask_steps", "other_batch"]
 
@@ -216,7 +216,7 @@ class ByteSums:
         return np.asarray(np.where(upper[:, None], self.caps.astype(np.int16) - used, used), np.int16)
 
 
-Floats: TypeAlias = npt.NDArray[np.float64]
+Floats: TypeAlias = Doubles
 _WORK = 1 << 40
 """Maximum number of products computed for queries; beyond it, the most doubtful steps come first."""
 _CELL = 1 << 10

@@ -13,7 +13,6 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.exact.evaluation import DOUBLE, SINGLE, nearest
@@ -22,10 +21,9 @@ from sugenet.io.proof.interpreters import Seen, SourceInterpreter, Stage, interp
 from sugenet.io.torch.architecture import Architecture, Part
 from sugenet.io.torch.reader import dispatching, first_of, require_torch, signal_of_module
 from sugenet.io.torch.signals import SignalNode
+from sugenet.nn.arrays import Array
 
 __all__ = ["interpreters_of_module", "interpreters_of_state_dict"]
-
-_Array = npt.NDArray[Any]
 
 
 def interpreters_of_module(module: Any, example: Any, chain: OpChain) -> list[SourceInterpreter]:
@@ -90,7 +88,7 @@ class _Module:
         self.reaches: tuple[float, ...] = ()
         self.ops: tuple[Op, ...] = ()
 
-    def __call__(self, x: _Array) -> Seen:
+    def __call__(self, x: Array) -> Seen:
         samples = self.torch.from_numpy(
             np.ascontiguousarray(x, dtype=np.float64).reshape(len(x), *self.shape)
         )
@@ -132,7 +130,7 @@ def _level_stage(op: Quantize, node: SignalNode, behind: Sequence[SignalNode], s
     return Stage.of_levels(op.where, apart, levels, np.abs(apart) <= slack)
 
 
-def _stage(op: Sign, before: _Array, values: _Array, slack: float) -> Stage:
+def _stage(op: Sign, before: Array, values: Array, slack: float) -> Stage:
     """Return the stage of a sign; its values may be rounded, as those of ``x + (sign(x) - x)``."""
     before, flat = before.reshape(len(values), -1), values.reshape(len(values), -1)
     near = 1e-6 * (op.high - op.low)
@@ -168,7 +166,7 @@ def _widened(torch: Any, double: bool) -> Iterator[None]:
 
 
 def interpreters_of_state_dict(
-    arrays: Mapping[str, _Array], architecture: Architecture, shape: tuple[int, ...]
+    arrays: Mapping[str, Array], architecture: Architecture, shape: tuple[int, ...]
 ) -> list[SourceInterpreter]:
     """Return an interpreter that runs PyTorch's functions on the named parameters; none without PyTorch."""
     if find_spec("torch") is None:
@@ -178,12 +176,12 @@ def interpreters_of_state_dict(
 
 
 def _run(
-    arrays: Mapping[str, _Array],
+    arrays: Mapping[str, Array],
     architecture: Architecture,
     shape: tuple[int, ...],
-    x: _Array,
+    x: Array,
     stages: list[Stage],
-) -> _Array:
+) -> Array:
     import torch
 
     now = torch.from_numpy(np.ascontiguousarray(x, np.float64).reshape(len(x), *shape))
@@ -205,7 +203,7 @@ def _run(
     return np.asarray(now.numpy())
 
 
-def _past(torch: Any, part: Part, arrays: Mapping[str, _Array], x: Any) -> Any:
+def _past(torch: Any, part: Part, arrays: Mapping[str, Array], x: Any) -> Any:
     functional = torch.nn.functional
 
     def tensor(name: str) -> Any:
@@ -292,7 +290,7 @@ def _ends(part: Part) -> tuple[int, int]:
     return less - states // 2, states // 2 - 1
 
 
-def _unit(torch: Any, part: Part, arrays: Mapping[str, _Array]) -> Any:
+def _unit(torch: Any, part: Part, arrays: Mapping[str, Array]) -> Any:
     """Return the step of a quantizer, in the floats of the file."""
     scale = torch.tensor(float(part.number("scale", 1)), dtype=torch.float32)
     if part.name:
@@ -301,7 +299,7 @@ def _unit(torch: Any, part: Part, arrays: Mapping[str, _Array]) -> Any:
     return (scale.abs() / max(map(abs, _ends(part)))).double()
 
 
-def _weight(torch: Any, part: Part, stored: _Array) -> Any:
+def _weight(torch: Any, part: Part, stored: Array) -> Any:
     """Return trained weights as the forward pass uses them."""
     w = torch.from_numpy(np.array(stored, np.float64))
     match part.text("weights", "stored"):

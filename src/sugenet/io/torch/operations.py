@@ -15,7 +15,6 @@ from math import inf, prod
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import (
@@ -32,10 +31,10 @@ from sugenet.io.exact.ops import (
 )
 from sugenet.io.torch.piecewise import Piecewise
 from sugenet.io.torch.signals import Signal, exact, joined, natural
+from sugenet.nn.arrays import Array, Indices
 
 __all__ = ["ON_ROWS", "OPERATIONS", "Call"]
 
-_Array = npt.NDArray[Any]
 
 _HINTS = {
     "native_dropout": "Dropout is in training mode: call module.eval() first.",
@@ -72,14 +71,14 @@ class Call:
     where: str
     args: dict[str, Any]
     find: Callable[[Any], Signal | None]
-    values: Mapping[int, _Array]
+    values: Mapping[int, Array]
     """Tensors among the arguments, by identity, as they were before the operation."""
     out: Any
     """The result, as an array."""
     narrowed: bool = False
     """Whether floats of 32 or more bits became floats of 16."""
 
-    def numpy(self, value: Any) -> _Array:
+    def numpy(self, value: Any) -> Array:
         """Return a tensor, an array or a number as an array."""
         return self.values[id(value)] if id(value) in self.values else np.asarray(value)
 
@@ -94,7 +93,7 @@ class Call:
             raise self.refused(f"Its {called} does not depend on the input.")
         return signal
 
-    def constant(self, name: str) -> _Array | None:
+    def constant(self, name: str) -> Array | None:
         """Return an argument as an array, or None if it is missing; it must not depend on the input."""
         tensor = self.args.get(name)
         if tensor is None:
@@ -102,18 +101,18 @@ class Call:
         self.refuse_if(self.find(tensor) is not None, f"Its {name} depends on the input.")
         return self.numpy(tensor)
 
-    def array(self, name: str) -> _Array:
+    def array(self, name: str) -> Array:
         """Return the same as `constant`, for a required argument."""
         array = self.constant(name)
         assert array is not None
         return array
 
     @property
-    def result(self) -> _Array:
+    def result(self) -> Array:
         """The result in float64."""
         return np.asarray(self.out, dtype=np.float64)
 
-    def actual(self, name: str = "self") -> _Array:
+    def actual(self, name: str = "self") -> Array:
         """Return the argument's own values."""
         return np.asarray(self.numpy(self.args.get(name, self.args.get("input"))), dtype=np.float64)
 
@@ -170,7 +169,7 @@ def _pointwise(make: Callable[[Call, Piecewise], Piecewise]) -> Callable[[Call],
     return rule
 
 
-def _operand(call: Call, name: str, like: Any, signal: Signal) -> Piecewise | _Array:
+def _operand(call: Call, name: str, like: Any, signal: Signal) -> Piecewise | Array:
     """Return the other argument: a function of the same numbers, or one constant per position of a sample."""
     value = call.args[name]
     if isinstance(value, bool | int | float):
@@ -261,7 +260,7 @@ def _combined(call: Call, f: Piecewise, g: Piecewise, swapped: bool, alpha: Frac
     return a.minus(b).choose(0, a, a, b)
 
 
-def _vector(call: Call, signal: Signal, row: _Array, swapped: bool, alpha: Fraction) -> Signal:
+def _vector(call: Call, signal: Signal, row: Array, swapped: bool, alpha: Fraction) -> Signal:
     """Read constants that differ between channels or features."""
     if signal.order.ndim in (2, 3) and len(signal.node.shape) == 1 and signal.node.op is None:
         signal = signal.channels(call.where)
@@ -441,7 +440,7 @@ _VIEWS = ("view", "_unsafe_view", "reshape")
 
 
 def _reshaped(
-    change: Callable[[Call, npt.NDArray[np.intp]], npt.NDArray[np.intp]],
+    change: Callable[[Call, Indices], Indices],
 ) -> Callable[[Call], Signal]:
     """Apply the same change to the indices of the positions; the batch axis must stay first."""
 
@@ -462,7 +461,7 @@ def _reshaped(
     return rule
 
 
-def _permuted(call: Call, indices: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+def _permuted(call: Call, indices: Indices) -> Indices:
     match call.name:
         case "permute":
             axes = [axis % indices.ndim for axis in call.args["dims"]]
@@ -476,7 +475,7 @@ def _permuted(call: Call, indices: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]
     return indices.transpose(axes)
 
 
-def _sliced(call: Call, indices: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+def _sliced(call: Call, indices: Indices) -> Indices:
     axis = call.args["dim"] % indices.ndim
     where: list[Any] = [slice(None)] * indices.ndim
     where[axis] = (
@@ -490,7 +489,7 @@ def _sliced(call: Call, indices: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
     return np.asarray(indices[tuple(where)])
 
 
-def _expanded(call: Call, indices: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+def _expanded(call: Call, indices: Indices) -> Indices:
     return np.broadcast_to(indices, tuple(call.out.shape))
 
 
@@ -550,7 +549,7 @@ def _convolution(call: Call) -> Signal:
     return _grown(call, _maps(call), op)
 
 
-def _transposed(call: Call, kernel: _Array) -> Signal:
+def _transposed(call: Call, kernel: Array) -> Signal:
     """Read a transposed convolution as a dense layer between maps."""
     signal, groups = _maps(call), int(call.args["groups"])
     maps = _as_maps(call.result.shape[1:])
@@ -575,7 +574,7 @@ def _as_maps(shape: Sequence[int]) -> tuple[int, int, int]:
     return (shape[0], shape[1], shape[2]) if len(shape) == 3 else (shape[0], 1, shape[1])
 
 
-def _dense(call: Call, maps: tuple[int, ...], shape: tuple[int, ...], dtype: Any) -> _Array:
+def _dense(call: Call, maps: tuple[int, ...], shape: tuple[int, ...], dtype: Any) -> Array:
     """Return zero weights of a dense layer between maps."""
     size = prod(maps) * prod(shape)
     call.refuse_if(size > _MOST, f"As a dense layer it has {size:,} weights, more than {_MOST:,}.")

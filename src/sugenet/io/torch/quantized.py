@@ -16,7 +16,6 @@ from math import prod
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.errors import FileError, NetworkError
 from sugenet.io.exact.domains import Inputs, Integers
@@ -28,7 +27,7 @@ from sugenet.io.proof.near import RawRanges, turning
 from sugenet.io.torch.backend import AskedSteps, PackedOperation, ask_steps, other_batch
 from sugenet.io.torch.reader import checked_example, require_torch, watched_output
 from sugenet.nn import NEVER, Encoder, Head, Layer, Network, PoolLayer, QuantizedLayer, Source, Steps, Window
-from sugenet.nn.arrays import Ints
+from sugenet.nn.arrays import Array, Doubles, Ints
 
 __all__ = ["is_quantized", "read_quantized"]
 
@@ -75,7 +74,7 @@ class _QuantizedRun:
         values = [float(inputs.value(x)) for x in range(inputs.low, inputs.high + 1)]
         self.values = np.array(values, np.float32)
 
-    def run(self, rows: npt.NDArray[Any]) -> tuple[list[_QuantizedStep], npt.NDArray[np.float64]]:
+    def run(self, rows: Array) -> tuple[list[_QuantizedStep], Doubles]:
         """Run samples in batches as large as the example; return all operations and the output."""
         full = np.concatenate([rows, np.repeat(rows[-1:], -len(rows) % self.batch, axis=0)])
         parts = [self._run(full[k : k + self.batch]) for k in range(0, len(full), self.batch)]
@@ -85,7 +84,7 @@ class _QuantizedRun:
         ]
         return steps, np.concatenate([part[1] for part in parts])[: len(rows)]
 
-    def _run(self, rows: npt.NDArray[Any]) -> tuple[list[_QuantizedStep], npt.NDArray[np.float64]]:
+    def _run(self, rows: Array) -> tuple[list[_QuantizedStep], Doubles]:
         values = self.values[rows.astype(np.int64) - self.inputs.low]
         batch = self.torch.from_numpy(values.reshape(len(rows), *self.shape))
         recorder = _QuantizedRecorder(self.torch, batch, self.source)
@@ -383,7 +382,7 @@ class _Requantizer:
         self.zero = _point(after)
         self.min_level = self.zero if relu else 0
 
-    def doubt(self, steps: Ints) -> npt.NDArray[np.float64]:
+    def doubt(self, steps: Ints) -> Doubles:
         """Return how far the sums at and below each step are from a tie, in levels; infinite if there is
         none.
         """

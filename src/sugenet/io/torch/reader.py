@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.errors import FileError, how_to_install
 from sugenet.io.exact.ops import OpChain
@@ -23,6 +22,7 @@ from sugenet.io.torch.alone import Operation, mapped
 from sugenet.io.torch.operations import ON_ROWS, OPERATIONS, Call
 from sugenet.io.torch.piecewise import Piecewise
 from sugenet.io.torch.signals import Signal, chain_of_signal, exact, start
+from sugenet.nn.arrays import Array, Doubles
 
 __all__ = [
     "chain_of_module",
@@ -101,9 +101,7 @@ def chain_of_module(module: Any, example: Any, *, alone: bool = True) -> OpChain
     return replace(chain, compared_alone=n_compared)
 
 
-def signal_of_module(
-    module: Any, batch: Any, *, alone: bool = False
-) -> tuple[Signal, npt.NDArray[np.float64], int]:
+def signal_of_module(module: Any, batch: Any, *, alone: bool = False) -> tuple[Signal, Doubles, int]:
     """Return the output of a module for a batch as a signal, its values, and the number of compared
     operations.
 
@@ -156,7 +154,7 @@ def require_torch() -> Any:
     return torch
 
 
-def _numpy(torch: Any, value: Any) -> npt.NDArray[Any]:
+def _numpy(torch: Any, value: Any) -> Array:
     tensor = torch.as_tensor(value).detach()
     if tensor.dtype in (torch.bfloat16, torch.float16):
         tensor = tensor.float()
@@ -517,7 +515,7 @@ class _Recorder:
         args: Any,
         kwargs: Any,
         find: Callable[[Any], Signal | None],
-    ) -> tuple[npt.NDArray[Any], Signal]:
+    ) -> tuple[Array, Signal]:
         """Run and read an operation on other numbers, with the constants as they were before it."""
         args, kwargs = mapped([args, kwargs], lambda v: constants[id(v)].clone() if id(v) in constants else v)
         _, first, signal = self._read(func, args, kwargs, where, find)

@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import check_numbers
 from sugenet.io.plain.refusals import refuse_if, within
 from sugenet.io.torch.reader import require_torch
+from sugenet.nn.arrays import Array
 from sugenet.reading import open_file
 
 __all__ = [
@@ -173,7 +173,7 @@ class SavedTensor:
     def _is_half(self) -> bool:
         return self.storage.dtype in ("f2", "bfloat16")
 
-    def array(self) -> npt.NDArray[Any]:
+    def array(self) -> Array:
         """Return the numbers, in a separate array."""
         self.storage.budget.spend(self.nbytes)
         kind = {"bfloat16": "u2", "?": "u1"}.get(self.storage.dtype, self.storage.dtype)
@@ -487,7 +487,7 @@ def _sizes(row: Any) -> tuple[Any, ...]:
     return tuple(row)
 
 
-Arrays = dict[str, npt.NDArray[Any]]
+Arrays = dict[str, Array]
 """Parameters by name, as stored in the file."""
 
 _MAX_NAME = 1 << 10
@@ -577,7 +577,7 @@ def _state(contents: Any) -> Mapping[str, Any]:
     return contents
 
 
-def _array(name: str, tensor: Any) -> npt.NDArray[Any]:
+def _array(name: str, tensor: Any) -> Array:
     torch = require_torch()
     refuse_if(
         not isinstance(tensor, torch.Tensor)

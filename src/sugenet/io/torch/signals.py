@@ -13,18 +13,15 @@ from math import prod
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.exact.evaluation import apply
 from sugenet.io.exact.ops import Affine, Branches, Clip, Flatten, LinearOp, Op, OpChain, Picks, Quantize, Sign
 from sugenet.io.plain.refusals import refuse_if
 from sugenet.io.torch.piecewise import Piecewise
+from sugenet.nn.arrays import Array, Doubles, Indices
 
 __all__ = ["Signal", "SignalNode", "chain_of_signal", "exact", "joined", "natural", "start"]
-
-_Array = npt.NDArray[np.float64]
-_Places = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +32,7 @@ class SignalNode:
     """
 
     shape: tuple[int, ...]
-    values: _Array
+    values: Doubles
     op: Op | None = None
     before: SignalNode | None = None
     channels_last: bool = False
@@ -62,7 +59,7 @@ class SignalNode:
         """Yield the same as `path`, but with the nodes of each branch in place of the joining node."""
         return _since(self, None)
 
-    def then(self, op: Op, values: _Array | None = None) -> SignalNode:
+    def then(self, op: Op, values: Doubles | None = None) -> SignalNode:
         """Return the node after one more operation, with the program's own values if known.
 
         Refuse the operation if its values differ.
@@ -82,7 +79,7 @@ class Signal:
     """
 
     node: SignalNode
-    order: _Places
+    order: Indices
     function: Piecewise = Piecewise.identity()  # noqa: RUF009 - frozen
     written_at: str = ""
     """The place of the function in the program, in words."""
@@ -104,7 +101,7 @@ class Signal:
         """Return whether both are functions of the same numbers."""
         return self.node is other.node and np.array_equal(self.order, other.order)
 
-    def settled(self, actual: _Array, where: str) -> Signal:
+    def settled(self, actual: Doubles, where: str) -> Signal:
         """Write the function as operations."""
         if self.function.is_identity:
             return self
@@ -112,7 +109,7 @@ class Signal:
         key = ("settled", self.function, self.order.tobytes(), self.reach)
         return Signal(self.node.once(key, lambda: self._written(actual, where)), self.order, rows=self.rows)
 
-    def _written(self, actual: _Array, where: str) -> SignalNode:
+    def _written(self, actual: Doubles, where: str) -> SignalNode:
         """Return the node after the function's operations, with the program's own values."""
         node = self.node
         for op in self.function.ops(where):
@@ -140,7 +137,7 @@ class Signal:
         if len(self.node.shape) == 1:
             return self
         channels, height, width = self.node.shape
-        layouts: tuple[tuple[Literal["CHW", "HWC"], _Places], ...] = (
+        layouts: tuple[tuple[Literal["CHW", "HWC"], Indices], ...] = (
             ("CHW", np.arange(channels * height * width)),
             (
                 "HWC",
@@ -189,7 +186,7 @@ class Signal:
             return self.flat(where)
         return self.maps(where)
 
-    def along_channels(self, values: npt.NDArray[Any], where: str) -> npt.NDArray[Any]:
+    def along_channels(self, values: Array, where: str) -> Array:
         """Convert one number per position of a sample to one per channel or feature of the node."""
         laid = np.empty(self.node.shape, values.dtype).reshape(-1)
         refuse_if(
@@ -206,7 +203,7 @@ class Signal:
         )
         return np.asarray(rows[:, 0])
 
-    def rescaled(self, op: Op, actual: _Array) -> Signal:
+    def rescaled(self, op: Op, actual: Doubles) -> Signal:
         """Apply an operation that keeps every number in its position; all positions of the node are in
         use.
         """
@@ -214,9 +211,7 @@ class Signal:
         laid[:, self.order.reshape(-1)] = actual.reshape(len(actual), -1)
         return replace(self, node=self.node.then(op, laid))
 
-    def linear(
-        self, where: str, weights: npt.NDArray[Any], bias: npt.NDArray[Any] | None, actual: _Array
-    ) -> Signal:
+    def linear(self, where: str, weights: Array, bias: Array | None, actual: Doubles) -> Signal:
         """Apply a linear layer whose weights have the order of the program's features."""
         if self.rows:
             return self._linear_of_rows(where, weights, bias, actual)
@@ -241,9 +236,7 @@ class Signal:
         rows[:, indices] = weights
         return natural(flat.node.then(LinearOp(where, rows, bias), actual), actual.shape[1:])
 
-    def _linear_of_rows(
-        self, where: str, weights: npt.NDArray[Any], bias: npt.NDArray[Any] | None, actual: _Array
-    ) -> Signal:
+    def _linear_of_rows(self, where: str, weights: Array, bias: Array | None, actual: Doubles) -> Signal:
         """Apply a linear layer along the last axis, to each row of a sample: a dense layer between maps."""
         rows, inputs, outputs = self.rows, prod(self.node.shape), len(weights)
         refuse_if(
@@ -261,7 +254,7 @@ class Signal:
         return replace(natural(self.node.then(op, values), (rows, outputs)), rows=rows)
 
 
-def joined(where: str, left: Signal, right: Signal, sign: int, actual: _Array) -> Signal:
+def joined(where: str, left: Signal, right: Signal, sign: int, actual: Doubles) -> Signal:
     """Return the sum of two signals, or their difference: a shortcut."""
     refuse_if(
         left.node.shape != right.node.shape or not np.array_equal(left.order, right.order),
@@ -315,13 +308,13 @@ def natural(node: SignalNode, shape: tuple[int, ...]) -> Signal:
     return Signal(node, np.arange(prod(node.shape)).reshape(shape))
 
 
-def start(samples: _Array) -> Signal:
+def start(samples: Doubles) -> Signal:
     """Return the raw input of a program, one row per sample; it is flat until something reads it as maps."""
     flat = samples.reshape(len(samples), -1)
     return natural(SignalNode(flat.shape[1:], flat), samples.shape[1:])
 
 
-def chain_of_signal(source: str, signal: Signal, actual: _Array, where: str) -> OpChain:
+def chain_of_signal(source: str, signal: Signal, actual: Doubles, where: str) -> OpChain:
     """Return all operations up to the scores."""
     if not signal.tail:
         signal = signal.settled(actual, where)
@@ -363,7 +356,7 @@ def _reshaped(node: SignalNode, shape: tuple[int, ...], last: bool, where: str) 
         f"{node.op.where if node.op else 'the input'}. Only the input itself can be reshaped to maps.",
     )
 
-    def laid(values: _Array) -> _Array:
+    def laid(values: Doubles) -> Doubles:
         if last:
             return values.reshape(len(values), *shape[1:], shape[0]).transpose(0, 3, 1, 2)
         return values.reshape(len(values), *shape)
@@ -374,7 +367,7 @@ def _reshaped(node: SignalNode, shape: tuple[int, ...], last: bool, where: str) 
     return reshaped
 
 
-def _agree(expected: _Array, actual: _Array, where: str, size: float = 0.0) -> None:
+def _agree(expected: Doubles, actual: Doubles, where: str, size: float = 0.0) -> None:
     scale = max(size, float(np.abs(expected).max(initial=0.0)))
     with np.errstate(invalid="ignore"):
         off = ~(np.abs(expected - actual) <= 1e-3 * scale + 1e-30)

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, NoReturn, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import (
@@ -39,6 +38,7 @@ from sugenet.io.plain.ledger import Ledger
 from sugenet.io.plain.refusals import refuse_if, required, within
 from sugenet.io.torch.architecture import Architecture, Layout, Part, known_layout, recognized_chain
 from sugenet.io.torch.saved import Arrays, arrays_of_state, read_checkpoint
+from sugenet.nn.arrays import Array
 
 __all__ = ["chain_of_parts", "declared"]
 
@@ -166,7 +166,7 @@ def _window(op: Op) -> tuple[int, ...]:
     )
 
 
-def _nothing_left(arrays: Ledger[npt.NDArray[Any]]) -> None:
+def _nothing_left(arrays: Ledger[Array]) -> None:
     left = arrays.left()
     if left:
         owner = left[0].rpartition(".")[0] or left[0]
@@ -177,7 +177,7 @@ def _nothing_left(arrays: Ledger[npt.NDArray[Any]]) -> None:
         )
 
 
-def _unused(part: Part, arrays: Ledger[npt.NDArray[Any]]) -> list[str]:
+def _unused(part: Part, arrays: Ledger[Array]) -> list[str]:
     names = [name for name in arrays if name == part.name or name.startswith(f"{part.name}.")]
     refuse_if(not names, f"{part}: there is nothing of that name. There are {', '.join(list(arrays)[:8])}.")
     return names
@@ -186,7 +186,7 @@ def _unused(part: Part, arrays: Ledger[npt.NDArray[Any]]) -> list[str]:
 # -- one part ------------------------------------------------------------------------------------------------
 
 
-def _first_shape(parts: Architecture, arrays: Ledger[npt.NDArray[Any]]) -> tuple[int, ...]:
+def _first_shape(parts: Architecture, arrays: Ledger[Array]) -> tuple[int, ...]:
     for part in parts:
         if part.kind == "linear":
             return (int(_parameter(part, arrays, "weight", 2).shape[1]),)
@@ -222,7 +222,7 @@ def _declared_shape(shape: Any) -> tuple[int, ...]:
     return tuple(int(size) for size in sizes)
 
 
-def _parameter(part: Part, arrays: Ledger[npt.NDArray[Any]], name: str, ndim: int) -> npt.NDArray[Any]:
+def _parameter(part: Part, arrays: Ledger[Array], name: str, ndim: int) -> Array:
     key = f"{part.name}.{name}"
     if key not in arrays:
         near = [other for other in arrays if other.startswith(f"{part.name}.")] or list(arrays)
@@ -241,7 +241,7 @@ def _parameter(part: Part, arrays: Ledger[npt.NDArray[Any]], name: str, ndim: in
     return array.astype(np.float64)
 
 
-def _used(part: Part, stored: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _used(part: Part, stored: Array) -> Array:
     """Return weights as the forward pass uses them."""
     one = stored.dtype.type(1)
     match part.text("weights", "stored"):
@@ -260,14 +260,14 @@ def _used(part: Part, stored: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return stored
 
 
-def _coded(part: Part, stored: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _coded(part: Part, stored: Array) -> Array:
     """Return integer codes times the step of a quantizer, exactly: such products are float64 numbers."""
     step, (low, high) = float(_step(part, {})), _codes(part)
     indices = (stored.astype(np.float32) / np.float32(step)).astype(np.float64)  # as the program divides
     return np.asarray(np.rint(np.clip(indices, low, high)) * step)
 
 
-def _bias(part: Part, arrays: Ledger[npt.NDArray[Any]], outputs: int) -> npt.NDArray[Any] | None:
+def _bias(part: Part, arrays: Ledger[Array], outputs: int) -> Array | None:
     if part.text("bias", "yes") == "no":
         arrays.pass_over(f"{part.name}.bias")
         return None
@@ -286,7 +286,7 @@ def _codes(part: Part) -> tuple[int, int]:
     return 0, (1 << bits) - 1 - narrow
 
 
-def _step(part: Part, arrays: Mapping[str, npt.NDArray[Any]]) -> Fraction:
+def _step(part: Part, arrays: Mapping[str, Array]) -> Fraction:
     """Return the step of a quantizer, as the float32 that Brevitas computes: the scale divided by the largest
     integer.
     """
@@ -307,7 +307,7 @@ def _step(part: Part, arrays: Mapping[str, npt.NDArray[Any]]) -> Fraction:
     return Fraction(float(step))
 
 
-def _quantizer(part: Part, arrays: Ledger[npt.NDArray[Any]]) -> list[Op]:
+def _quantizer(part: Part, arrays: Ledger[Array]) -> list[Op]:
     """Return rounding to integer multiples of a step, between two ends."""
     step, (low, high), where = _step(part, arrays), _codes(part), str(part)
     return [
@@ -317,9 +317,7 @@ def _quantizer(part: Part, arrays: Ledger[npt.NDArray[Any]]) -> list[Op]:
     ]
 
 
-def _op(
-    part: Part, arrays: Ledger[npt.NDArray[Any]], shape: tuple[int, ...]
-) -> tuple[Op | list[Op], tuple[int, ...]]:
+def _op(part: Part, arrays: Ledger[Array], shape: tuple[int, ...]) -> tuple[Op | list[Op], tuple[int, ...]]:
     """Return the operation, or several, and the shape after it."""
     where = str(part)
     match part.kind:
@@ -360,7 +358,7 @@ def _op(
     return _map_op(part, shape)
 
 
-def _norm(part: Part, arrays: Ledger[npt.NDArray[Any]], shape: tuple[int, ...]) -> BatchNorm:
+def _norm(part: Part, arrays: Ledger[Array], shape: tuple[int, ...]) -> BatchNorm:
     arrays.pass_over(f"{part.name}.num_batches_tracked")
     mean, var = (_parameter(part, arrays, name, 1) for name in ("running_mean", "running_var"))
     gamma = _parameter(part, arrays, "weight", 1) if f"{part.name}.weight" in arrays else np.ones_like(mean)
@@ -400,9 +398,7 @@ def _sides(
     return high, wide
 
 
-def _convolution(
-    part: Part, arrays: Ledger[npt.NDArray[Any]], shape: tuple[int, ...]
-) -> tuple[Op, tuple[int, ...]]:
+def _convolution(part: Part, arrays: Ledger[Array], shape: tuple[int, ...]) -> tuple[Op, tuple[int, ...]]:
     weights = _parameter(part, arrays, "weight", 4)
     stride, dilation, pad, groups = (
         part.pair("stride", 1),

@@ -21,6 +21,7 @@ from sugenet.io.onnx.interpreter.windows import cut, window_axes
 from sugenet.io.onnx.operators import checked, constant_value
 from sugenet.io.onnx.shapes import rearrangement
 from sugenet.io.plain.refusals import refuse_if, required
+from sugenet.nn.arrays import Bits
 
 __all__ = ["IntegerRun"]
 
@@ -136,7 +137,7 @@ class IntegerRun:
         self.input = graph.inputs[0]
         self.unsure = np.zeros(0, bool)
 
-    def __call__(self, x: Array) -> tuple[Array, dict[str, Array], npt.NDArray[np.bool_]]:
+    def __call__(self, x: Array) -> tuple[Array, dict[str, Array], Bits]:
         """Return scores, integer tensors, and the samples that depend on the rounding of floats."""
         assert self.input.shape is not None
         kind = np.dtype(DTYPES[self.input.dtype])

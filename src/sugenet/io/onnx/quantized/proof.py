@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.exact.report import ImportProof, ImportReport
@@ -25,6 +24,7 @@ from sugenet.io.plain.refusals import required
 from sugenet.io.proof.near import RawRanges, turning
 from sugenet.io.proof.proving import SORRY, different, work_of
 from sugenet.nn import Network
+from sugenet.nn.arrays import Bits
 
 __all__ = ["LevelInterpreter", "compared_levels", "prove_levels"]
 
@@ -125,7 +125,7 @@ def _near(network: Network, domain: RawRanges, pool: Array, work: int, random: n
     """Return samples next to a step of some neurons: the one in the middle of the observed levels."""
     middles = [np.maximum(np.ceil(np.median(levels, axis=0)), 1) for levels in network.hidden(pool)]
 
-    def on(rows: Array) -> list[npt.NDArray[np.bool_]]:
+    def on(rows: Array) -> list[Bits]:
         return [levels >= middle for levels, middle in zip(network.hidden(rows), middles, strict=True)]
 
     halvings = 2 + len(bin(pool.shape[1]))
