@@ -38,6 +38,7 @@ GIVEN = {
     "nn.LayerSummary",
     "nn.LayerTrace",
     "nn.Move",
+    "nn.NeuronReasons",
     "nn.RawNeuron",
     "nn.RawRule",
     "nn.Summary",

@@ -5,13 +5,14 @@ from itertools import combinations, product
 from math import comb
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sugenet.capacity import CardinalityThreshold, sugeno
 from sugenet.errors import NetworkError
 from sugenet.nn import Neuron, Turn, active_set, decode, lam_of, match_bits, match_count, polarize, tau_of
 from tests.nn.nets import bipolars
+from tests.thinned import examples
 
 CASES = [(w, x) for n in range(1, 5) for w in bipolars(n) for x in bipolars(n)]
 
@@ -54,6 +55,47 @@ def test_example_1():
     assert not neuron.active([+1, -1, +1, -1])
     assert neuron.active([+1, +1, +1, -1])
     assert frozenset([2]) in set(neuron.turning_sets([+1, -1, +1, -1]))
+
+
+@settings(max_examples=examples(100))
+@given(st.lists(st.integers(-2, 2), min_size=1, max_size=5), st.integers(-1, 9))
+def test_reasons_of_a_neuron_are_the_minimal_sets_that_hold(weights, tau):
+    neuron = Neuron(weights, tau)
+    for x in product([-1, 1], repeat=len(weights)):
+        held = [i * v for i, v in enumerate(x, start=1)]
+        worth = {
+            frozenset(s): sum(abs(weights[abs(i) - 1]) for i in s if weights[abs(i) - 1] * i > 0) >= tau
+            for size in range(len(held) + 1)
+            for s in combinations(held, size)
+        }
+        minimal = {s for s, enough in worth.items() if enough and not any(worth[s - {i}] for i in s)}
+        reasons = neuron.why(x)
+        found = list(reasons.focal_sets())
+        assert len(found) == len(set(found)) == reasons.focal_count
+        assert set(found) == minimal
+        assert reasons.is_active == neuron.active(x) == bool(minimal)
+        assert reasons.match_count == neuron.match_count(x)
+        assert reasons.turn == neuron.turn(x)
+        flipped = [
+            [-v if i in flips else v for i, v in enumerate(x, start=1)] for flips in reasons.turning_sets()
+        ]
+        assert all(neuron.why(y).is_active != reasons.is_active for y in flipped)
+        assert str(reasons).startswith("active" if reasons.is_active else "not active")
+
+
+def test_reasons_print_for_wide_and_constant_neurons():
+    wide = Neuron([1] * 60, 30).why([1] * 40 + [-1] * 20)
+    assert str(wide).splitlines()[1].endswith("} and 847,660,522 more")
+    assert (
+        str(wide).splitlines()[2].startswith("11 flips deactivate it, in 2,311,801,440 ways: inputs {1, 2, ")
+    )
+    assert str(Neuron([1, -1], 0).why([-1, 1])).splitlines() == [
+        "active: M = 0 >= tau = 0, since of Lam none hold",
+        "1 focal set is active: {}",
+        "no flip changes it",
+    ]
+    with pytest.raises(NetworkError, match="1 coordinates, but the neuron has 2 inputs"):
+        Neuron([1, 1], 1).why([1])
 
 
 @given(st.lists(st.integers(-2, 2), min_size=1, max_size=6), st.integers(-1, 9), st.data())

@@ -34,6 +34,7 @@ from sugenet.nn.layers import DenseLayer, Layer, LevelLayer, QuantizedLayer
 from sugenet.nn.literals import active_set, decode, lam_of, match_bits, match_count, polarize, tau_of
 from sugenet.nn.network import Network, network_of
 from sugenet.nn.neuron import NEVER, Condition, Neuron, QuantizedNeuron, Turn
+from sugenet.nn.neuron_reasons import NeuronReasons
 from sugenet.nn.raw_rules import RawNeuron, RawRule
 from sugenet.nn.reals import RealLayer
 from sugenet.nn.simplifying import simplify
@@ -61,6 +62,7 @@ __all__ = [
     "Move",
     "Network",
     "Neuron",
+    "NeuronReasons",
     "Norm",
     "OneHot",
     "PoolLayer",

@@ -126,10 +126,13 @@ class Head(ByContents, ShortRepr):
         return SUM_BITS if int(self.sizes.max(initial=0)) < 1 << SUM_BITS else WIDE
 
     def capacity(self, k: int) -> SetFunction:
-        """Return nu of class k: |A & Lam| / n over the 2n literals, with multiplicity (docs/theory.md 5.1).
+        """Return nu of class k, from 0: |A & Lam| / n over the 2n literals, with multiplicity (docs/theory.md
+        5.1).
 
         If the head reads levels, the literals are over thermometer bits.
         """
+        if not 0 <= k < self.outputs:
+            raise NetworkError(f"there is no class {k}: the head has {self.outputs}, numbered from 0.")
         if self.tops is not None:
             return self.cut().capacity(k)
         row, n = self.weights[k].tolist(), int(self.sizes[k])

@@ -22,7 +22,8 @@ from sugenet.capacity import CardinalityThreshold, Criteria, Nested, SetFunction
 from sugenet.capacity.criteria import bits
 from sugenet.capacity.thresholds import ranked_minimal_sets
 from sugenet.errors import NetworkError, TooLargeError
-from sugenet.nn.literals import Literal, active_set, lam_of, tau_of
+from sugenet.nn.literals import Literal, active_set, bipolar, lam_of, tau_of
+from sugenet.nn.neuron_reasons import NeuronReasons
 from sugenet.reprs import ShortRepr, set_fields
 
 __all__ = [
@@ -188,8 +189,8 @@ class Neuron(ShortRepr):
 
         Parameters
         ----------
-        x : list of int or bool
-            One value per input: +1 or True is on, -1, 0 or False is off.
+        x : list of int
+            One value per input: -1 or +1.
 
         Returns
         -------
@@ -208,8 +209,8 @@ class Neuron(ShortRepr):
 
         Parameters
         ----------
-        x : list of int or bool
-            One value per input: +1 or True is on, -1, 0 or False is off.
+        x : list of int
+            One value per input: -1 or +1.
 
         Returns
         -------
@@ -249,6 +250,24 @@ class Neuron(ShortRepr):
         """Count the minimal rules without listing them."""
         return self.capacity().focal_count()
 
+    def why(self, x: Iterable[Any]) -> NeuronReasons:
+        """Return why the neuron is active in x, or not: the focal sets that are active, and the smallest
+        flips that change it.
+
+        Parameters
+        ----------
+        x : list of int
+            One value per input: -1 or +1.
+
+        Returns
+        -------
+        NeuronReasons
+            Prints as sentences; its methods list the sets.
+        """
+        values = bipolar(x)
+        self.match_count(values)  # checks the length
+        return NeuronReasons(self, values)
+
     def negated(self) -> Neuron:
         """Return the neuron that is active exactly if this one is not: at least n - tau + 1 of the opposite
         literals.
@@ -261,8 +280,8 @@ class Neuron(ShortRepr):
 
         Parameters
         ----------
-        x : list of int or bool
-            One value per input: +1 or True is on, -1, 0 or False is off.
+        x : list of int
+            One value per input: -1 or +1.
 
         Returns
         -------
@@ -282,8 +301,8 @@ class Neuron(ShortRepr):
 
         Parameters
         ----------
-        x : list of int or bool
-            One value per input: +1 or True is on, -1, 0 or False is off.
+        x : list of int
+            One value per input: -1 or +1.
 
         Returns
         -------

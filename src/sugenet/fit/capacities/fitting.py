@@ -185,7 +185,8 @@ def fit_capacity(
 
     The equations S_mu(x) = a of the samples are a system of max-min fuzzy relational equations, in which the
     worths of the sets are unknown. With ``loss="largest"``, the smallest largest error is the Chebyshev
-    distance of this system: 0 if it is solvable.
+    distance of this system: 0 if it is solvable. (The set of all criteria must be worth the top, which can
+    make the distance larger than that of the equations alone.)
 
     Reference: Baaj [Baa23]; Baaj [Baa24]; Beliakov, Gagolewski and James [BGJ20].
 
