@@ -1,6 +1,8 @@
+import gc
 import os
 import re
 import signal
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,6 +19,9 @@ settings.register_profile("thorough", deadline=None, max_examples=2000)
 settings.load_profile("default")
 
 os.environ.setdefault("SUGENET_ENGINE", "numba")  # compiled kernels are what most tests are about
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # each core has a worker already
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # programs that tests start would compile all modules again
+sys.dont_write_bytecode = False
 
 if (
     signal.getsignal(signal.SIGINT) == signal.SIG_IGN
@@ -37,3 +42,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         several = cases.get(name, [])
         for number in left_out(len(several), kept):
             several[number].add_marker(pytest.mark.slow)
+
+
+def pytest_collection_finish() -> None:
+    """Take what was collected out of garbage collection: a million objects that stay to the end."""
+    gc.freeze()
+    gc.set_threshold(10_000, 10, 10)
