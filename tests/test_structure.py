@@ -85,6 +85,8 @@ ORDERS = {
         "readings",
         "formulas",
         "parsing",
+        "degrees",
+        "rulebases",
         "search",
         "integral",
         "composed",

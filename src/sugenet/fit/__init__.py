@@ -21,6 +21,7 @@ from sugenet.fit.capacities import (
 )
 from sugenet.fit.columns import ColumnType, ColumnTypes
 from sugenet.fit.encoding import learn_encoder
+from sugenet.fit.parameters import RuleFit, fit_rules, rule_equations
 from sugenet.fit.pipelines import from_sklearn
 from sugenet.fit.settings import Epoch, Settings, print_progress
 from sugenet.fit.sugeno import (
@@ -55,6 +56,7 @@ __all__ = [
     "LevelRule",
     "RatedTable",
     "Ratings",
+    "RuleFit",
     "ScoreCard",
     "Settings",
     "SugenoClassifier",
@@ -64,6 +66,7 @@ __all__ = [
     "VersionSpace",
     "compare",
     "fit_capacity",
+    "fit_rules",
     "from_sklearn",
     "induced_capacity",
     "learn_encoder",
@@ -73,6 +76,7 @@ __all__ = [
     "read_cases",
     "read_ratings",
     "read_table",
+    "rule_equations",
     "train",
     "understand",
     "version_space",

@@ -23,9 +23,11 @@ from sugenet.logic.answers import (
 from sugenet.logic.asking import read, verify, why
 from sugenet.logic.changing import whatif
 from sugenet.logic.composed import Composed
+from sugenet.logic.degrees import degrees_of, possibilities
 from sugenet.logic.integral import integrate, interpretations, necessity_of, possibility_of
 from sugenet.logic.parsing import parse_formula
 from sugenet.logic.readings import Reading, readings_of
+from sugenet.logic.rulebases import PossibilisticRule, RuleBase
 from sugenet.logic.stated import Statement
 from sugenet.logic.sudoku import GapLine, Sudoku
 
@@ -41,15 +43,19 @@ __all__ = [
     "GapLine",
     "NoComposedChange",
     "OpenComposedChange",
+    "PossibilisticRule",
     "Reading",
+    "RuleBase",
     "Statement",
     "Sudoku",
     "Sum",
     "answer_of",
+    "degrees_of",
     "integrate",
     "interpretations",
     "necessity_of",
     "parse_formula",
+    "possibilities",
     "possibility_of",
     "read",
     "readings_of",

@@ -1,0 +1,200 @@
+"""Parameters of possibilistic rules from data, by min-max equation systems (docs/theory.md 12.9).
+
+For each sample and each cell of an output, the parameters x must satisfy min over columns of max(entry, x) =
+degree, where an entry is a degree of a premise or 1 (Baaj, Marquis: Pi-NeSy). This is a Sugeno integral by a
+1-minitive capacity, so `fit_capacity(..., minitive=1)` finds the parameters with the smallest largest error,
+the Chebyshev distance of the system. Its certificate shows that no parameters are better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from sugenet.capacity import UNIT
+from sugenet.capacity.arguments import exact_number, show_number
+from sugenet.errors import CapacityError, QuestionError
+from sugenet.fit.capacities.answers import CapacityFit
+from sugenet.fit.capacities.fitting import fit_capacity
+from sugenet.fit.capacities.ratings import Ratings
+from sugenet.logic import RuleBase
+from sugenet.reprs import Sentences
+
+__all__ = ["RuleFit", "fit_rules", "rule_equations"]
+
+
+def rule_equations(
+    base: RuleBase,
+    output: str,
+    samples: Sequence[Mapping[str, Any]],
+    truths: Sequence[Mapping[str, Any]],
+) -> Ratings:
+    """Return the min-max equation system for the parameters of the rules of an output.
+
+    Parameters
+    ----------
+    base
+        The rules. Earlier outputs are inferred with their parameters.
+    output
+        The output.
+    samples
+        The degrees of all inputs, one mapping per sample, as `RuleBase.infer` takes them.
+    truths
+        For each sample the value of the output, or the degrees of its values.
+
+    Returns
+    -------
+    Ratings
+        A row per sample and cell, with the criteria s1, r1, s2, r2, ... and the degree that the cell should
+        have. The last criterion, *always*, is 1 in every row: its parameter is 0 and changes nothing.
+
+    Examples
+    --------
+    >>> base = RuleBase.of({"a": ["no", "yes"], "b": ["no", "yes"]}, ["if a = yes then b = yes"])
+    >>> print(rule_equations(base, "b", [{"a": {"no": 0.25, "yes": 1}}], [{"b": "yes"}]))
+    2 samples on 3 criteria (s1, r1, always), scale [0, 1]
+    """
+    _see_pairs(samples, truths)
+    cells, n_rules = base.cells(output), len(base.rules_of(output))
+    is_open = [[entry != 1 for entry in row] for row in _signs(base, output)]
+    rows: dict[tuple[Fraction, ...], None] = {}
+    for k, (vector, truth) in enumerate(zip(base.vectors(output, samples), truths, strict=True)):
+        degrees = _wanted(base, output, truth, k)
+        for open_columns, cell in zip(is_open, cells, strict=True):
+            row = [
+                entry if counts else Fraction(1) for entry, counts in zip(vector, open_columns, strict=True)
+            ]
+            rows[(*row, Fraction(1), max(degrees[value] for value in cell))] = None
+    table = np.array(list(rows), dtype=object)
+    names = [f"{name}{number}" for number in range(1, n_rules + 1) for name in "sr"]
+    return Ratings(table[:, :-1], table[:, -1], UNIT, [*names, "always"])
+
+
+def _see_pairs(samples: Sequence[Any], truths: Sequence[Any]) -> None:
+    if not samples:
+        raise CapacityError("there are no samples. Give at least one.")
+    if len(samples) != len(truths):
+        raise CapacityError(f"there are {len(samples)} samples and {len(truths)} truths. Give one for each.")
+
+
+def _signs(base: RuleBase, output: str) -> list[list[Fraction]]:
+    """Return the matrix with parameters of 0: an entry is 1 where the column does not count."""
+    zeros = [(0, 0)] * len(base.rules_of(output))
+    return base.with_parameters(output, zeros).matrix(output)
+
+
+def _wanted(base: RuleBase, output: str, truth: Mapping[str, Any], k: int) -> dict[str, Fraction]:
+    values = base.variables[output]
+    if output not in truth:
+        raise QuestionError(f"truth {k} says nothing about {output}.")
+    wanted = truth[output]
+    if not isinstance(wanted, Mapping):
+        wanted = {str(wanted): 1}
+    known = {str(value): Fraction(exact_number(degree, f"truth {k}")) for value, degree in wanted.items()}
+    wrong = next((value for value in known if value not in values), None)
+    if wrong is not None:
+        raise QuestionError(f"truth {k}: {output} is one of {', '.join(values)}, not {wrong[:40]!r}.")
+    return {value: known.get(value, Fraction(0)) for value in values}
+
+
+@dataclass(frozen=True, eq=False)
+class RuleFit(Sentences):
+    """Rules with the parameters that were learned.
+
+    `base` has the parameters. For each output that was learned, `fits` has the fit of its equations with
+    its certificate, and `dropped` the samples that were left out, by index.
+    """
+
+    base: RuleBase
+    fits: Mapping[str, CapacityFit]
+    dropped: Mapping[str, tuple[int, ...]]
+
+    def __str__(self) -> str:
+        lines = []
+        for output, fit in self.fits.items():
+            left = len(self.dropped[output])
+            without = f", without {left} samples" if left else ""
+            best = (
+                f"no parameters err by less than {show_number(Fraction(fit.error))}, and these err by no more"
+            )
+            told = "these parameters meet them exactly" if not fit.error else best
+            lines.append(f"{output}: {len(fit.ratings):,} equations{without}: {told}.")
+        return "\n".join(lines)
+
+
+def fit_rules(
+    base: RuleBase,
+    samples: Sequence[Mapping[str, Any]],
+    truths: Sequence[Mapping[str, Any]],
+    tolerance: Any = None,
+) -> RuleFit:
+    """Learn the parameters of possibilistic rules, one output after the other.
+
+    Parameters
+    ----------
+    base
+        The rules. Their own parameters are not used, except for outputs without a truth.
+    samples
+        The degrees of all inputs, one mapping per sample.
+    truths
+        For each sample the values of outputs by name, or the degrees of their values. The rules of an
+        output that no truth names keep their parameters.
+    tolerance
+        Leave out samples whose own equations cannot be met within this error (default: use all samples).
+
+    Returns
+    -------
+    RuleFit
+        The rules with the least parameters of the smallest largest error, and a certificate per output.
+
+    Examples
+    --------
+    >>> base = RuleBase.of({"a": ["no", "yes"], "b": ["no", "yes"]}, ["if a = yes then b = yes"])
+    >>> samples = [{"a": {"no": 0.25, "yes": 1}}, {"a": {"no": 1, "yes": 0}}]
+    >>> learned = fit_rules(base, samples, [{"b": {"no": 0.5, "yes": 1}}, {"b": {"no": 1, "yes": 0.25}}])
+    >>> print(learned)
+    b: 3 equations: these parameters meet them exactly.
+    >>> print(*learned.base.rules)
+    if a = yes then b = yes (s = 0.25, r = 0.5)
+    >>> from sugenet import check
+    >>> check(learned.fits["b"], rule_equations(base, "b", samples, [{"b": {"no": 0.5, "yes": 1}},
+    ...     {"b": {"no": 1, "yes": 0.25}}]))
+    'no 1-minitive capacity errs by less than 0 on each sample, and this one errs by no more'
+    """
+    _see_pairs(samples, truths)
+    limit = None if tolerance is None else Fraction(exact_number(tolerance, "tolerance"))
+    known = {name for truth in truths for name in truth}
+    strange = sorted(known - set(base.outputs))
+    if strange or not known:
+        told = f"{strange[0]!r} is not an output" if strange else "no output is named"
+        raise QuestionError(f"truths: {told}. The outputs are {', '.join(base.outputs)}.")
+    fits, dropped = {}, {}
+    for output in base.outputs:
+        if output not in known:
+            continue
+        kept = list(range(len(samples)))
+        if limit is not None:
+            kept = [k for k in kept if _fitted(base, output, [samples[k]], [truths[k]]).error <= limit]
+            if not kept:
+                raise CapacityError(
+                    f"no sample meets the equations of {output} within {tolerance}. Raise the tolerance."
+                )
+        fit = _fitted(base, output, [samples[k] for k in kept], [truths[k] for k in kept])
+        fits[output] = fit
+        dropped[output] = tuple(sorted(set(range(len(samples))) - set(kept)))
+        worth = [
+            fit.capacity(fit.ratings.criteria.names[:k] + fit.ratings.criteria.names[k + 1 :])
+            for k in range(len(fit.ratings.criteria) - 1)
+        ]
+        base = base.with_parameters(output, list(zip(worth[::2], worth[1::2], strict=True)))
+    return RuleFit(base, fits, dropped)
+
+
+def _fitted(
+    base: RuleBase, output: str, samples: Sequence[Mapping[str, Any]], truths: Sequence[Mapping[str, Any]]
+) -> CapacityFit:
+    return fit_capacity(rule_equations(base, output, samples, truths), minitive=1)

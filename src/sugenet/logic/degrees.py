@@ -1,0 +1,108 @@
+"""Degrees of possibility from probabilities and from readings (docs/theory.md 12.8).
+
+Three ways lead from a probability distribution p to a possibility distribution, all with the same order and
+with 1 for the most probable value:
+
+- ``"ratio"``: p / max p, which is exp(-gap) for the softmax of a network.
+- ``"antipignistic"``: the sum over all values of the smaller of both probabilities (Dubois, Prade).
+- ``"specificity"``: the sum of all probabilities that are not larger: the most specific distribution
+  whose possibility of every set is at least the probability of the set (Dubois, Prade).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Context, Decimal
+from fractions import Fraction
+from typing import Any
+
+from sugenet.capacity.arguments import exact_number
+from sugenet.errors import QuestionError, refuse
+from sugenet.logic.readings import Reading
+
+__all__ = ["degrees_of", "possibilities"]
+
+_TRANSFORMS = ("ratio", "antipignistic", "specificity")
+_EXACT = Context(prec=60)
+
+
+def possibilities(
+    probabilities: Mapping[Any, Any], transform: str = "antipignistic", digits: int | None = None
+) -> dict[str, Fraction]:
+    """Return the possibility distribution of a probability distribution.
+
+    Parameters
+    ----------
+    probabilities
+        The probability of each value. They are divided by their sum, exactly.
+    transform
+        ``"antipignistic"`` (default), ``"specificity"`` (minimum specificity) or ``"ratio"``.
+    digits
+        Round degrees to this many digits after the point (default: not rounded).
+
+    Examples
+    --------
+    >>> p = {"3": 0.5, "8": 0.25, "5": 0.25}
+    >>> [str(degree) for degree in possibilities(p).values()]
+    ['1', '3/4', '3/4']
+    >>> [str(degree) for degree in possibilities(p, "specificity").values()]
+    ['1', '1/2', '1/2']
+    """
+    exact = {
+        str(value): Fraction(exact_number(p, f"the probability of {value}"))
+        for value, p in probabilities.items()
+    }
+    total = sum(exact.values())
+    refuse(
+        QuestionError,
+        (transform not in _TRANSFORMS, f"transform={transform!r} is not one of {', '.join(_TRANSFORMS)}."),
+        (len(exact) < len(probabilities), "two values are written alike."),
+        (
+            not exact or total <= 0 or min(exact.values()) < 0,
+            f"the probabilities {dict(probabilities)} must be at least 0, and not all 0.",
+        ),
+    )
+    if transform == "ratio":
+        top = max(exact.values())
+        degrees = {value: p / top for value, p in exact.items()}
+    elif transform == "antipignistic":
+        degrees = {v: sum((min(p, q) for q in exact.values()), Fraction(0)) / total for v, p in exact.items()}
+    else:
+        degrees = {
+            v: sum((q for q in exact.values() if q <= p), Fraction(0)) / total for v, p in exact.items()
+        }
+    return degrees if digits is None else {value: round(degree, digits) for value, degree in degrees.items()}
+
+
+def degrees_of(
+    reading: Reading, transform: str = "ratio", digits: int = 6, temperature: Any = 1
+) -> dict[str, Fraction]:
+    """Return the degrees of possibility of a reading: those of the softmax of its scores.
+
+    Parameters
+    ----------
+    reading
+        The reading.
+    transform
+        ``"ratio"`` (default), ``"antipignistic"`` or ``"specificity"``.
+    digits
+        Digits after the point to which degrees are rounded (default: 6). Everything that follows from the
+        rounded degrees is exact.
+    temperature
+        Number by which gaps are divided before the softmax (default: 1).
+
+    Examples
+    --------
+    >>> door = Reading.given("door", {"open": 0, "shut": 1, "ajar": 3})
+    >>> {value: float(degree) for value, degree in degrees_of(door).items()}
+    {'open': 1.0, 'shut': 0.367879, 'ajar': 0.049787}
+    """
+    heat = Fraction(exact_number(temperature, "temperature"))
+    if heat <= 0:
+        raise QuestionError(f"temperature is {temperature!r}: give a number above 0.")
+    ratios = {}
+    for value, gap in zip(reading.values, reading.gaps, strict=True):
+        cold = Fraction(gap) / heat
+        power = _EXACT.divide(Decimal(-cold.numerator), Decimal(cold.denominator))
+        ratios[value] = Fraction(_EXACT.exp(power))
+    return possibilities(ratios, transform, digits)
