@@ -147,7 +147,12 @@ def children(pid):
 
 def folder_of(worker):
     """Where a worker has the copy of the network (Linux)."""
-    return Path(Path(f"/proc/{worker}/cmdline").read_text().rstrip("\0").rpartition("\0")[2])
+
+    def last_argument():
+        return Path(Path(f"/proc/{worker}/cmdline").read_text().rstrip("\0").rpartition("\0")[2])
+
+    wait_until(lambda: last_argument().is_absolute())  # until it runs its program, it has the arguments of its parent
+    return last_argument()
 
 
 def is_there(pid):
