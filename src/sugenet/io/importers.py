@@ -55,7 +55,7 @@ from sugenet.io.tflite.arithmetic import KERNELS, Kernels
 from sugenet.io.tflite.binary import chain_of_file
 from sugenet.io.tflite.binary_interpreter import interpreter_of_file
 from sugenet.io.tflite.file import read_tflite_file
-from sugenet.io.tflite.proof import prove_integers
+from sugenet.io.tflite.interpreter import prove_integers
 from sugenet.io.tflite.reader import read_integer_program
 from sugenet.io.torch import quantized, state_dict
 from sugenet.io.torch import reader as torch_reader

@@ -42,6 +42,7 @@ __all__ = [
     "check_maps",
     "check_numbers",
     "every",
+    "forked",
     "numbers",
     "op_word",
     "rounded",
@@ -252,6 +253,14 @@ Op: TypeAlias = (
 def op_word(op: Op) -> str:
     """Return the kind of an operation, in words."""
     return type(op).__name__.removesuffix("Op")
+
+
+def forked(where: str, left: Sequence[Op], right: Sequence[Op]) -> tuple[Op, ...]:
+    """Return the operations that lead to a sum: those that both sides share, and a branch for each."""
+    shared = 0
+    while shared < min(len(left), len(right)) and left[shared] is right[shared]:
+        shared += 1
+    return (*left[:shared], Branches(where, (tuple(left[shared:]), tuple(right[shared:]))))
 
 
 def every(ops: Iterable[Op]) -> Iterator[Op]:

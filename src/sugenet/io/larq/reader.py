@@ -22,7 +22,6 @@ from sugenet.io.exact.ops import (
     Affine,
     AveragePool,
     BatchNorm,
-    Branches,
     Clip,
     Convolution,
     Flatten,
@@ -36,6 +35,7 @@ from sugenet.io.exact.ops import (
     Sign,
     check_maps,
     every,
+    forked,
     numbers,
 )
 from sugenet.io.larq.keras_file import KerasLayer, read_layers
@@ -318,11 +318,7 @@ def _before(layer: KerasLayer, walks: list[_Walk]) -> _Walk:
             layer.where,
             f"adds values of shapes {first.shape} and {other.shape}.",
         )
-        shared = 0
-        while shared < min(len(first.ops), len(other.ops)) and first.ops[shared] is other.ops[shared]:
-            shared += 1
-        branches = Branches(layer.where, (first.ops[shared:], other.ops[shared:]))
-        first = replace(first, ops=(*first.ops[:shared], branches))
+        first = replace(first, ops=forked(layer.where, first.ops, other.ops))
     return first
 
 

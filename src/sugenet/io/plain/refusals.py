@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from sugenet.errors import FileError
+from sugenet.errors import FileError, SugenetError
 
 __all__ = ["named", "refuse_if", "required", "within"]
 
@@ -44,8 +44,10 @@ def required(value: _T | None, *message: str) -> _T:
 
 
 @contextmanager
-def within(where: object) -> Iterator[None]:
+def within(where: object, *also: type[SugenetError]) -> Iterator[None]:
     """Prefix the message of every `FileError` raised inside with a place.
+
+    Errors of the other given classes become a `FileError`, too.
 
     Examples
     --------
@@ -55,9 +57,10 @@ def within(where: object) -> Iterator[None]:
     ...
     sugenet.errors.FileError: net.h5: fc1 (Dense): units is 0.
     """
+    kinds: tuple[type[SugenetError], ...] = (FileError, *also)
     try:
         yield
-    except FileError as error:
+    except kinds as error:
         raise FileError(f"{where}: {error}") from None
 
 

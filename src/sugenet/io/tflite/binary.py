@@ -7,17 +7,16 @@ filter differ. All numbers are taken exactly as they are in the file.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf, prod
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
-from sugenet.errors import FileError
+from sugenet.errors import FileError, NetworkError
 from sugenet.io.exact.ops import (
     Affine,
     AveragePool,
-    Branches,
     Clip,
     Convolution,
     Flatten,
@@ -29,9 +28,20 @@ from sugenet.io.exact.ops import (
     Picks,
     Sign,
     check_maps,
+    forked,
 )
-from sugenet.io.plain.refusals import refuse_if, within
-from sugenet.io.tflite.file import ACTIVATIONS, FileTensor, Operator, Options, TfliteFile, same_pads
+from sugenet.io.plain.refusals import refuse_if, required, within
+from sugenet.io.tflite.file import (
+    ACTIVATIONS,
+    FileTensor,
+    Operator,
+    Options,
+    TfliteFile,
+    kernel_of,
+    padding_of,
+    picks_class,
+    window_of,
+)
 from sugenet.nn.arrays import Array
 
 __all__ = ["chain_of_file"]
@@ -78,9 +88,7 @@ class _BinaryWalk:
 
     def chain(self) -> OpChain:
         file = self.file
-        for ends, what in ((file.inputs, "inputs"), (file.outputs, "outputs")):
-            refuse_if(len(ends) != 1, f"it has {len(ends)} {what}, but one is needed.")
-        port, output = file.inputs[0], file.outputs[0]
+        port, output = file.ends
         shape = port.shape[1:]
         refuse_if(
             port.kind != "float32" or port.shape[:1] != (1,) or len(shape) not in (1, 3) or not prod(shape),
@@ -88,25 +96,20 @@ class _BinaryWalk:
         )
         self.trails[port.index] = _Trail((), shape)
         for operator in file.needed:
-            with within(operator):
+            with within(operator, NetworkError):
                 self._take(operator)
-        trail = self.trails.get(output.index)
-        if trail is None:
-            raise FileError("its output does not depend on its input.")
+        trail = required(self.trails.get(output.index), "its output does not depend on its input.")
         ops = trail.ops if len(trail.shape) == 1 else (*trail.ops, Flatten("the output", "HWC"))
         maps = (shape[2], shape[0], shape[1]) if len(shape) == 3 else shape
         return OpChain(file.source, maps, ops, len(shape) == 3, tuple(self.left_out), self.picks)
 
     def _take(self, operator: Operator) -> None:
-        rule = _RULES.get(operator.name)
-        if rule is None:
-            raise FileError("it is not supported in binarized files.")
-        refuse_if(len(operator.outputs) != 1, f"it has {len(operator.outputs)} outputs, but one is needed.")
+        rule = required(_RULES.get(operator.name), "it is not supported in binarized files.")
         refuse_if(
             bool(self.left_out) and operator.name not in ("RESHAPE", "SQUEEZE"),
             f"it comes after {self.left_out[-1] if self.left_out else ''}, which must be the end.",
         )
-        options, out = Options(operator), operator.outputs[0]
+        options, out = Options(operator), operator.output
         made = rule(self, operator, options)
         options.check()
         packed = (*made.shape[:-1], -(-made.shape[-1] // _BITS)) if made.bits else made.shape
@@ -119,9 +122,7 @@ class _BinaryWalk:
     def source(self, operator: Operator, *, bits: bool | None = False) -> _Trail:
         """Return the first input."""
         tensor = operator.input(0)
-        trail = self.trails.get(tensor.index)
-        if trail is None:
-            raise FileError(f"its input {tensor.key} is a constant.")
+        trail = required(self.trails.get(tensor.index), f"its input {tensor.key} is a constant.")
         refuse_if(
             bits is not None and trail.bits != bits,
             f"its input {tensor.key} is {'' if trail.bits else 'not '}packed in bits.",
@@ -166,66 +167,12 @@ def _fused(operator: Operator, options: Options) -> Op | None:
 # -- windows -------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Slide:
-    stride: tuple[int, int]
-    dilation: tuple[int, int]
-    pads: tuple[int, int, int, int]
-    positions: tuple[int, int]
-
-
-def _slide(
-    operator: Operator, options: Options, shape: tuple[int, ...], kernel: tuple[int, ...], spread: str = ""
-) -> _Slide:
-    stride = _pair(
-        options.take(f"stride_{'height' if spread == 'lce' else 'h'}"),
-        options.take(f"stride_{'width' if spread == 'lce' else 'w'}"),
-    )
-    dilation = (1, 1)
-    if spread == "lce" and operator.name == "LceBconv2d":
-        dilation = _pair(options.take("dilation_height_factor"), options.take("dilation_width_factor"))
-    elif spread == "float":
-        dilation = _pair(options.take("dilation_h_factor"), options.take("dilation_w_factor"))
-    _pair(*kernel)
-    same = options.padding == "SAME"
-    pads = same_pads(shape[:2], stride, dilation, kernel) if same else (0, 0, 0, 0)
-    positions = [
-        (size + pads[k] + pads[k + 2] - dilation[k] * (kernel[k] - 1) - 1) // stride[k] + 1
-        for k, size in enumerate(shape[:2])
-    ]
-    refuse_if(min(positions) < 1, f"its window of {tuple(kernel)} does not fit into {shape[:2]}.")
-    check_maps(str(operator), (shape[2], *positions), kernel)
-    return _Slide(stride, dilation, pads, (positions[0], positions[1]))
-
-
-def _pair(height: Any, width: Any) -> tuple[int, int]:
-    made = (height, width)
-    refuse_if(
-        any(not isinstance(size, int) or not 1 <= size <= 1 << 12 for size in made),
-        f"its window has a size, stride or dilation of {made}.",
-    )
-    return made
-
-
 def _conv(walk: _BinaryWalk, operator: Operator, options: Options) -> _Trail:
     """Read CONV_2D and DEPTHWISE_CONV_2D of floats."""
     trail, kernel = walk.image(operator), _floats(operator.input(1))
-    refuse_if(kernel.ndim != 4, f"its weights have shape {kernel.shape}.")
-    channels, deep = trail.shape[2], operator.name == "DEPTHWISE_CONV_2D"
-    if deep:
-        times = options.take("depth_multiplier")
-        refuse_if(kernel.shape[::3] != (1, channels * times), f"its weights have shape {kernel.shape}.")
-        weights, groups = kernel.transpose(3, 0, 1, 2), channels
-    else:
-        groups = channels // max(kernel.shape[3], 1)
-        refuse_if(
-            not groups or kernel.shape[3] * groups != channels or len(kernel) % groups,
-            f"its weights have shape {kernel.shape} for {channels} channels.",
-        )
-        weights = kernel.transpose(0, 3, 1, 2)
-    slide = _slide(operator, options, trail.shape, weights.shape[2:], "float")
-    has_bias = len(operator.inputs) > 2 and operator.inputs[2] is not None
-    bias = _row(operator.input(2), len(weights)) if has_bias else None
+    weights, groups = kernel_of(operator, options, kernel, trail.shape[2])
+    slide = window_of(operator, options, trail.shape, weights.shape[2:])
+    bias = None if operator.optional(2) is None else _row(operator.input(2), len(weights))
     made = Convolution(str(operator), weights, bias, slide.stride, slide.dilation, slide.pads, groups)
     return trail.then(made, _fused(operator, options), shape=(*slide.positions, len(weights)))
 
@@ -237,7 +184,7 @@ def _binary_conv(walk: _BinaryWalk, operator: Operator, options: Options) -> _Tr
     stated = options.take("channels_in")
     refuse_if(stated != channels, f"its channels_in is {stated}, but its input has {channels} channels.")
     weights, groups = _unpacked(operator.input(1), channels)
-    slide = _slide(operator, options, trail.shape, weights.shape[2:], "lce")
+    slide = window_of(operator, options, trail.shape, weights.shape[2:])
     fill = options.take("pad_values") or 0
     refuse_if(fill not in (0, 1), f"its pad_values is {fill}, but 0 or 1 is read.")
     pad, pads, where = None, slide.pads, str(operator)
@@ -292,13 +239,11 @@ def _pool(walk: _BinaryWalk, operator: Operator, options: Options) -> _Trail:
     """Read MAX_POOL_2D, AVERAGE_POOL_2D and LceBMaxPool2d."""
     packed = operator.name == "LceBMaxPool2d"
     trail = walk.image(operator, bits=packed)
-    kernel = _pair(options.take("filter_height"), options.take("filter_width"))
-    slide = _slide(operator, options, trail.shape, kernel, "lce" if packed else "")
+    kernel = options.take("filter_height"), options.take("filter_width")
+    slide = window_of(operator, options, trail.shape, kernel)
     shape = (*slide.positions, trail.shape[2])
-    if operator.name == "AVERAGE_POOL_2D":
-        pool: Op = AveragePool(str(operator), kernel, slide.stride, slide.pads)
-    else:
-        pool = MaxPool(str(operator), kernel, slide.stride, slide.pads)
+    kind = AveragePool if operator.name == "AVERAGE_POOL_2D" else MaxPool
+    pool = kind(str(operator), kernel, slide.stride, slide.pads)
     return trail.then(pool, _fused(operator, options), shape=shape, bits=packed)
 
 
@@ -338,10 +283,11 @@ def _dense(walk: _BinaryWalk, operator: Operator, options: Options) -> _Trail:
         f"its weights have shape {weights.shape} for {prod(trail.shape)} inputs.",
     )
     flat = Flatten(where, "HWC") if len(trail.shape) == 3 else None
-    has_bias = len(operator.inputs) > 2 and operator.inputs[2] is not None
-    bias = _row(operator.input(2), len(weights)) if has_bias else None
-    if bias is not None and len(bias) != len(weights):
-        bias = np.repeat(bias, len(weights))
+    bias = (
+        None
+        if operator.optional(2) is None
+        else np.resize(_row(operator.input(2), len(weights)), len(weights))
+    )
     return trail.then(
         flat, LinearOp(where, weights, bias), _fused(operator, options), shape=weights.shape[:1]
     )
@@ -366,15 +312,8 @@ def _arithmetic(walk: _BinaryWalk, operator: Operator, options: Options) -> _Tra
     refuse_if(operator.name != "ADD", "it combines two branches. Only their sum is read.")
     if second is None or second.bits or second.shape != trail.shape:
         raise FileError(f"it adds tensors of shapes {one.shape} and {other.shape}.")
-    common = 0
-    for a, b in zip(trail.ops, second.ops, strict=False):
-        if a is not b:
-            break
-        common += 1
-    sides = (trail.ops[common:], second.ops[common:])
-    refuse_if(sides[0] == sides[1], "it adds a tensor to itself.")
-    made = _Trail((*trail.ops[:common], Branches(where, sides)), trail.shape)
-    return made.then(_fused(operator, options))
+    refuse_if(trail.ops == second.ops, "it adds a tensor to itself.")
+    return replace(trail, ops=forked(where, trail.ops, second.ops)).then(_fused(operator, options))
 
 
 def _relu(walk: _BinaryWalk, operator: Operator, _options: Options) -> _Trail:
@@ -385,15 +324,7 @@ def _relu(walk: _BinaryWalk, operator: Operator, _options: Options) -> _Trail:
 def _pad(walk: _BinaryWalk, operator: Operator, _options: Options) -> _Trail:
     """Read PAD with zeros."""
     trail = walk.image(operator)
-    ends = operator.input(1).constant.reshape(-1, 2).tolist()
-    refuse_if(
-        len(ends) != 4
-        or any(ends[0])
-        or any(ends[3])
-        or not 0 <= min(map(min, ends)) <= max(map(max, ends)) <= 1 << 12,
-        f"it pads {ends}, but only height and width of images can be padded.",
-    )
-    (top, bottom), (left, right) = ends[1], ends[2]
+    top, left, bottom, right = padding_of(operator)
     height, width, channels = trail.shape
     shape = (height + top + bottom, width + left + right, channels)
     check_maps(str(operator), shape)
@@ -404,7 +335,7 @@ def _reshape(walk: _BinaryWalk, operator: Operator, options: Options) -> _Trail:
     """Read RESHAPE and SQUEEZE that flatten images, or change nothing."""
     trail, out = walk.source(operator, bits=None), operator.outputs[0]
     options.take("new_shape"), options.take("squeeze_dims")
-    new = operator.inputs[1] if len(operator.inputs) > 1 else None
+    new = operator.optional(1)
     refuse_if(new is not None and new.data is None, "its new shape depends on the input.")
     shape = out.shape[1:]
     refuse_if(
@@ -422,13 +353,7 @@ def _reshape(walk: _BinaryWalk, operator: Operator, options: Options) -> _Trail:
 def _tail(walk: _BinaryWalk, operator: Operator, options: Options) -> _Trail:
     """Read SOFTMAX, LOG_SOFTMAX, LOGISTIC and ARG_MAX at the end."""
     trail = walk.source(operator)
-    refuse_if(len(trail.shape) != 1, f"its input has shape {operator.input(0).shape}, not (1, classes).")
-    if operator.name == "SOFTMAX":
-        refuse_if(not options.take("beta") > 0, "its beta is not positive.")
-    if operator.name == "ARG_MAX":
-        options.take("output_type")
-        axis = operator.input(1).constant.reshape(-1).tolist()
-        refuse_if(axis not in ([1], [-1]), f"its axis is {axis}, but class scores lie on axis 1.")
+    if picks_class(operator, options, trail.shape):
         walk.picks = "class"
     walk.left_out.append(str(operator))
     return trail.then()

@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from sugenet.io.proof.interpreters import Seen, SourceInterpreter, Stage
-from sugenet.io.tflite.file import ACTIVATIONS, PADDINGS, Operator, TfliteFile
-from sugenet.io.tflite.interpreter import windows
+from sugenet.io.tflite.file import ACTIVATIONS, Operator, TfliteFile
+from sugenet.io.tflite.interpreter import computed, reshaped, windows
 from sugenet.nn.arrays import Array
 
 __all__ = ["interpreter_of_file"]
@@ -42,15 +42,7 @@ def interpreter_of_file(file: TfliteFile, signs: Sequence[str]) -> SourceInterpr
 
 def _run(file: TfliteFile, x: Array, watch: _Watch) -> Array:
     """Return the class scores: the values before softmax and similar operators."""
-    (port,) = file.inputs
-    seen: dict[int, Array] = {t.index: t.data for t in file.tensors if t.data is not None}
-    seen[port.index] = np.asarray(x, np.float64).reshape(len(x), *port.shape[1:])
-    for operator in file.operators:
-        kernel = _KERNELS.get(operator.name)
-        if kernel is None or any(t is not None and t.index not in seen for t in operator.inputs):
-            continue
-        tensors: list[Any] = [None if t is None else seen[t.index] for t in operator.inputs]
-        seen[operator.outputs[0].index] = kernel(operator, tensors, watch)
+    seen = computed(file, np.asarray(x, np.float64), _KERNELS, watch)
     tails = {"SOFTMAX", "LOG_SOFTMAX", "LOGISTIC", "ARG_MAX"}
     scores = next((op.input(0).index for op in file.operators if op.name in tails), file.outputs[0].index)
     return seen[scores]
@@ -73,36 +65,21 @@ def _fused(operator: Operator, x: Array) -> Array:
     return np.minimum(np.maximum(x, low), high)
 
 
-def _quantize(operator: Operator, tensors: list[Any], watch: _Watch) -> Array:
+def _quantize(watch: _Watch, operator: Operator, tensors: list[Any]) -> Array:
     watch(operator, tensors[0])
     return _packed(tensors[0] < 0)
 
 
-def _dequantize(operator: Operator, tensors: list[Any], _watch: _Watch) -> Array:
+def _dequantize(_watch: _Watch, operator: Operator, tensors: list[Any]) -> Array:
     bits = (tensors[0][..., None] >> np.arange(32, dtype=np.uint32)) & 1
     flat = bits.reshape(*tensors[0].shape[:-1], -1)[..., : operator.outputs[0].shape[-1]]
     return np.where(flat == 1, -1.0, 1.0)
 
 
-def _windowed(operator: Operator) -> Operator:
-    """Return an operator of Larq Compute Engine with the names of options that others have."""
-    options = {
-        key.replace("height_factor", "h_factor").replace("width_factor", "w_factor")
-        .replace("stride_height", "stride_h").replace("stride_width", "stride_w"): value
-        for key, value in operator.options.items()
-    }  # fmt: skip
-    if isinstance(options["padding"], str):
-        options["padding"] = PADDINGS.index(options["padding"].upper())
-    return Operator(
-        operator.number, operator.name, operator.inputs, operator.outputs, options, operator.defaults
-    )
-
-
-def _binary_conv(operator: Operator, tensors: list[Any], watch: _Watch) -> Array:
+def _binary_conv(watch: _Watch, operator: Operator, tensors: list[Any]) -> Array:
     x, w = tensors[0], tensors[1].view(np.uint32)
-    moved = _windowed(operator)
-    cut = windows(moved, x, w.shape[1], w.shape[2], 0)  # bit 0 is +1
-    inside = windows(moved, np.ones_like(x[:1]), w.shape[1], w.shape[2], 0).astype(bool)
+    cut = windows(operator, x, w.shape[1], w.shape[2], 0)  # bit 0 is +1
+    inside = windows(operator, np.ones_like(x[:1]), w.shape[1], w.shape[2], 0).astype(bool)
     words, groups = w.shape[3], x.shape[3] // w.shape[3]
     per = operator.options["channels_in"] // groups
     parts = []
@@ -125,7 +102,7 @@ def _binary_conv(operator: Operator, tensors: list[Any], watch: _Watch) -> Array
     return _packed(differing > tensors[4])
 
 
-def _conv(operator: Operator, tensors: list[Any], _watch: _Watch) -> Array:
+def _conv(_watch: _Watch, operator: Operator, tensors: list[Any]) -> Array:
     x, w = tensors[0], tensors[1].astype(np.float64)
     cut = windows(operator, x, w.shape[1], w.shape[2], 0.0)
     if operator.name == "DEPTHWISE_CONV_2D":
@@ -140,10 +117,10 @@ def _conv(operator: Operator, tensors: list[Any], _watch: _Watch) -> Array:
     return _fused(operator, made if len(tensors) < 3 or tensors[2] is None else made + tensors[2])
 
 
-def _pool(operator: Operator, tensors: list[Any], _watch: _Watch) -> Array:
+def _pool(_watch: _Watch, operator: Operator, tensors: list[Any]) -> Array:
     x, sizes = tensors[0], (operator.options["filter_height"], operator.options["filter_width"])
     if operator.name == "LceBMaxPool2d":  # -1 only if all are -1
-        cut = windows(_windowed(operator), x, *sizes, 0xFFFFFFFF)
+        cut = windows(operator, x, *sizes, 0xFFFFFFFF)
         return np.asarray(np.bitwise_and.reduce(np.bitwise_and.reduce(cut, axis=4), axis=3))
     if operator.name == "MAX_POOL_2D":
         return _fused(operator, windows(operator, x, *sizes, -np.inf).max(axis=(3, 4)))
@@ -151,41 +128,37 @@ def _pool(operator: Operator, tensors: list[Any], _watch: _Watch) -> Array:
     return _fused(operator, total / count)
 
 
-def _dense(operator: Operator, tensors: list[Any], _watch: _Watch) -> Array:
+def _dense(_watch: _Watch, operator: Operator, tensors: list[Any]) -> Array:
     made = tensors[0].reshape(len(tensors[0]), -1) @ tensors[1].astype(np.float64).T
     return _fused(operator, made if len(tensors) < 3 or tensors[2] is None else made + tensors[2])
 
 
-def _arithmetic(operator: Operator, tensors: list[Any], _watch: _Watch) -> Array:
+def _arithmetic(_watch: _Watch, operator: Operator, tensors: list[Any]) -> Array:
     a, b = (tensor.astype(np.float64) for tensor in tensors)
     return _fused(operator, {"ADD": np.add, "SUB": np.subtract, "MUL": np.multiply}[operator.name](a, b))
 
 
-def _relu(operator: Operator, tensors: list[Any], _watch: _Watch) -> Array:
+def _relu(_watch: _Watch, operator: Operator, tensors: list[Any]) -> Array:
     number = ACTIVATIONS.index(operator.name)
     made = Operator(0, "", (), (), {"fused_activation_function": number}, {})
     return _fused(made, tensors[0])
 
 
-def _mean(operator: Operator, tensors: list[Any], _watch: _Watch) -> Array:
+def _mean(_watch: _Watch, operator: Operator, tensors: list[Any]) -> Array:
     return np.asarray(tensors[0].mean(axis=(1, 2)).reshape(len(tensors[0]), *operator.outputs[0].shape[1:]))
 
 
-def _pad(_operator: Operator, tensors: list[Any], _watch: _Watch) -> Array:
+def _pad(_watch: _Watch, _operator: Operator, tensors: list[Any]) -> Array:
     return np.pad(tensors[0], tensors[1].reshape(-1, 2).tolist())
 
 
-def _reshape(operator: Operator, tensors: list[Any], _watch: _Watch) -> Array:
-    return np.asarray(tensors[0].reshape(len(tensors[0]), *operator.outputs[0].shape[1:]))
-
-
-_Kernel: TypeAlias = Callable[[Operator, list[Any], _Watch], Array]
+_Kernel: TypeAlias = Callable[[_Watch, Operator, list[Any]], Array]
 _KERNELS: dict[str, _Kernel] = {
     **dict.fromkeys(("ADD", "MUL", "SUB"), _arithmetic),
     **dict.fromkeys(("AVERAGE_POOL_2D", "LceBMaxPool2d", "MAX_POOL_2D"), _pool),
     **dict.fromkeys(("CONV_2D", "DEPTHWISE_CONV_2D"), _conv),
     **dict.fromkeys(("RELU", "RELU6", "RELU_N1_TO_1"), _relu),
-    **dict.fromkeys(("RESHAPE", "SQUEEZE"), _reshape),
+    **dict.fromkeys(("RESHAPE", "SQUEEZE"), reshaped),
     "FULLY_CONNECTED": _dense,
     "LceBconv2d": _binary_conv,
     "LceDequantize": _dequantize,

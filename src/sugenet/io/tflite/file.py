@@ -16,9 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
+from sugenet.io.exact.ops import check_maps
 from sugenet.io.plain.gzipped import unzipped
-from sugenet.io.plain.refusals import named, refuse_if
+from sugenet.io.plain.refusals import named, refuse_if, required
 from sugenet.io.tflite.flat import Flat, FlatTable, flex_map
+from sugenet.nn import Window
 from sugenet.nn.arrays import Array, Ints
 from sugenet.reading import read_file
 
@@ -30,8 +32,11 @@ __all__ = [
     "Options",
     "Quantization",
     "TfliteFile",
+    "kernel_of",
+    "padding_of",
+    "picks_class",
     "read_tflite_file",
-    "same_pads",
+    "window_of",
 ]
 
 _MAX_BYTES = 1 << 28
@@ -145,6 +150,13 @@ _INPUTS = {
 """Largest number of inputs, if it is not 1."""
 
 
+_SPELLED = {
+    **{f"stride_{side}": f"stride_{side[0]}" for side in ("height", "width")},
+    **{f"dilation_{side}_factor": f"dilation_{side[0]}_factor" for side in ("height", "width")},
+}
+"""The names of options of Larq Compute Engine, as those of other operators."""
+
+
 @dataclass(frozen=True, eq=False)
 class Quantization:
     """Numbers of a tensor: ``scale * (q - zero)``, with one of each for all, or one per index of an axis."""
@@ -182,9 +194,7 @@ class FileTensor:
     @property
     def constant(self) -> Array:
         """The values of a constant; anything else is refused."""
-        if self.data is None:
-            raise FileError(f"{self.key} depends on the input, but a constant is needed.")
-        return self.data
+        return required(self.data, f"{self.key} depends on the input, but a constant is needed.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,10 +215,17 @@ class Operator:
 
     def input(self, index: int) -> FileTensor:
         """Return an input that must be there."""
-        made = self.inputs[index] if index < len(self.inputs) else None
-        if made is None:
-            raise FileError(f"its input {index} is missing.")
-        return made
+        return required(self.optional(index), f"its input {index} is missing.")
+
+    def optional(self, index: int) -> FileTensor | None:
+        """Return an input; None if it is left out."""
+        return self.inputs[index] if index < len(self.inputs) else None
+
+    @property
+    def output(self) -> FileTensor:
+        """The only output."""
+        refuse_if(len(self.outputs) != 1, f"it has {len(self.outputs)} outputs, but one is needed.")
+        return self.outputs[0]
 
 
 class Options:
@@ -246,7 +263,7 @@ class Options:
             )
 
 
-def same_pads(
+def _same_pads(
     sizes: Sequence[int], stride: Sequence[int], dilation: Sequence[int], kernel: Sequence[int]
 ) -> tuple[int, int, int, int]:
     """Return the pads of SAME: top, left, bottom, right."""
@@ -255,6 +272,66 @@ def same_pads(
         for long, step, spread, size in zip(sizes, stride, dilation, kernel, strict=True)
     ]
     return ends[0] // 2, ends[1] // 2, ends[0] - ends[0] // 2, ends[1] - ends[1] // 2
+
+
+def window_of(
+    operator: Operator,
+    options: Options,
+    shape: tuple[int, ...],
+    kernel: tuple[int, ...],
+    pads: tuple[int, int, int, int] = (0, 0, 0, 0),
+) -> Window:
+    """Return the window of an operator over images of a shape in the file; `pads` of it are pads before."""
+    stride, dilation = (options.take("stride_h"), options.take("stride_w")), (1, 1)
+    if "POOL" not in operator.name.upper():
+        dilation = options.take("dilation_h_factor"), options.take("dilation_w_factor")
+    refuse_if(
+        any(not isinstance(size, int) or not 1 <= size <= 1 << 12 for size in (*kernel, *stride, *dilation)),
+        f"its window has size {tuple(kernel)}, strides {stride} and dilations {dilation}.",
+    )
+    more = (0, 0, 0, 0)
+    if options.padding == "SAME":
+        more = _same_pads(shape[:2], stride, dilation, kernel)
+    inner = (shape[2], shape[0] - pads[0] - pads[2], shape[1] - pads[1] - pads[3])
+    around = tuple(a + b for a, b in zip(pads, more, strict=True))
+    window = Window(inner, kernel, stride, dilation, around)
+    check_maps(str(operator), (shape[2], *window.positions), kernel)
+    return window
+
+
+def kernel_of(operator: Operator, options: Options, kernel: Array, channels: int) -> tuple[Array, int]:
+    """Return the weights of a convolution, (out, in / groups, height, width), and the number of groups."""
+    wrong = f"its weights have shape {kernel.shape} for {channels} channels."
+    refuse_if(kernel.ndim != 4, wrong)
+    if operator.name == "DEPTHWISE_CONV_2D":
+        refuse_if(kernel.shape[::3] != (1, channels * options.take("depth_multiplier")), wrong)
+        return kernel.transpose(3, 0, 1, 2), channels
+    groups = channels // max(kernel.shape[3], 1)
+    refuse_if(not groups or kernel.shape[3] * groups != channels or len(kernel) % groups, wrong)
+    return kernel.transpose(0, 3, 1, 2), groups
+
+
+def padding_of(operator: Operator) -> tuple[int, int, int, int]:
+    """Return the pads of PAD and PADV2 around images: top, left, bottom, right."""
+    ends = operator.input(1).constant.reshape(-1, 2).tolist()
+    refuse_if(
+        len(ends) != 4 or any(ends[0]) or any(ends[3]) or min(map(min, ends)) < 0,
+        f"it pads {ends}, but only height and width of images can be padded.",
+    )
+    refuse_if(max(map(max, ends)) > 1 << 12, f"it pads {ends}, which is too much.")
+    return ends[1][0], ends[2][0], ends[1][1], ends[2][1]
+
+
+def picks_class(operator: Operator, options: Options, shape: tuple[int, ...]) -> bool:
+    """Return whether an operator at the end gives the class, and refuse other axes than that of scores."""
+    refuse_if(len(shape) != 1, f"its input has shape {operator.input(0).shape}, but (1, classes) is needed.")
+    refuse_if(operator.name == "SOFTMAX" and not options.take("beta") > 0, "its beta is not positive.")
+    if operator.name != "ARG_MAX":
+        return False
+    options.take("output_type")
+    axis = operator.input(1).constant.reshape(-1).tolist()
+    refuse_if(axis not in ([1], [-1]), f"its axis is {axis}, but class scores lie on axis 1.")
+    return True
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,6 +343,13 @@ class TfliteFile:
     operators: tuple[Operator, ...]
     inputs: tuple[FileTensor, ...]
     outputs: tuple[FileTensor, ...]
+
+    @property
+    def ends(self) -> tuple[FileTensor, FileTensor]:
+        """The only input and the only output."""
+        for ends, what in ((self.inputs, "inputs"), (self.outputs, "outputs")):
+            refuse_if(len(ends) != 1, f"it has {len(ends)} {what}, but one is needed.")
+        return self.inputs[0], self.outputs[0]
 
     @property
     def needed(self) -> list[Operator]:
@@ -469,6 +553,6 @@ def _operator(number: int, table: FlatTable, codes: list[str], tensors: tuple[Fi
         elif options is not None:
             values = {f"number {slot}": "not read" for slot in options.slots}
         if custom is not None and len(custom):
-            values |= flex_map(custom.tobytes())
+            values |= {_SPELLED.get(key, key): value for key, value in flex_map(custom.tobytes()).items()}
         defaults = {key: default for key, (_, _, default) in known.items()}
         return Operator(number, name, inputs, outputs, values, defaults)  # type: ignore[arg-type]

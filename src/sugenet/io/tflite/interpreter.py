@@ -8,16 +8,21 @@ thresholds or bisection.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from sugenet.io.exact.report import ImportReport
 from sugenet.io.onnx.interpreter.tensors import UncomparableError
+from sugenet.io.onnx.quantized.network import LevelImport
+from sugenet.io.onnx.quantized.proof import LevelInterpreter, compared_levels
+from sugenet.io.onnx.quantized.walk import IntegerProgram
+from sugenet.io.tflite.arithmetic import Kernels
 from sugenet.io.tflite.file import ACTIVATIONS, PADDINGS, FileTensor, Operator, TfliteFile
 from sugenet.nn.arrays import Array
 
-__all__ = ["IntegerRunner", "windows"]
+__all__ = ["IntegerRunner", "computed", "prove_integers", "reshaped", "windows"]
 
 _f = np.float32
 
@@ -30,18 +35,8 @@ class IntegerRunner:
 
     def __call__(self, rows: Array) -> tuple[Array, dict[str, Array]]:
         """Return the class scores, and every 8-bit tensor in the layout of the file."""
-        (port,) = self.file.inputs
-        seen: dict[int, Array] = {
-            tensor.index: tensor.data for tensor in self.file.tensors if tensor.data is not None
-        }
-        start = rows.reshape(len(rows), *port.shape[1:])
-        seen[port.index] = start.astype(_f) if port.kind == "float32" else start.astype(np.int64)
-        for operator in self.file.operators:
-            kernel = _KERNELS.get(operator.name)
-            if kernel is None or any(t is not None and t.index not in seen for t in operator.inputs):
-                continue
-            tensors = [None if tensor is None else seen[tensor.index] for tensor in operator.inputs]
-            seen[operator.outputs[0].index] = kernel(self, operator, tensors)
+        kind = _f if self.file.inputs[0].kind == "float32" else np.int64
+        seen = computed(self.file, rows.astype(kind), _KERNELS, self)
         named = {tensor.key: tensor for tensor in self.file.tensors}
         values = {key: seen[tensor.index] for key, tensor in named.items() if tensor.index in seen}
         if self.scores not in values:
@@ -53,6 +48,22 @@ class IntegerRunner:
             end = (end - zero).astype(_f) * scale
         shown = {key: values[key] for key, tensor in named.items() if key in values and tensor.data is None}
         return end.reshape(len(rows), -1), shown
+
+
+def computed(
+    file: TfliteFile, rows: Array, kernels: Mapping[str, Callable[..., Array]], run: Any
+) -> dict[int, Array]:
+    """Return all tensors that known operators compute from rows of samples, by their numbers in the file."""
+    (port,) = file.inputs
+    seen: dict[int, Array] = {t.index: t.data for t in file.tensors if t.data is not None}
+    seen[port.index] = rows.reshape(len(rows), *port.shape[1:])
+    for operator in file.operators:
+        kernel = kernels.get(operator.name)
+        if kernel is None or any(t is not None and t.index not in seen for t in operator.inputs):
+            continue
+        tensors = [None if t is None else seen[t.index] for t in operator.inputs]
+        seen[operator.outputs[0].index] = kernel(run, operator, tensors)
+    return seen
 
 
 def _factor(real: float) -> tuple[int, int]:
@@ -106,7 +117,8 @@ def windows(operator: Operator, x: Array, height: int, width: int, fill: Any) ->
     options = operator.options
     stride = options["stride_h"], options["stride_w"]
     spread = options.get("dilation_h_factor", 1), options.get("dilation_w_factor", 1)
-    same = PADDINGS[options.get("padding", 0)] == "SAME"
+    stated = options.get("padding", 0)
+    same = (stated.upper() if isinstance(stated, str) else PADDINGS[stated]) == "SAME"
     positions = []
     pads = [(0, 0)]
     for size, step, apart, kernel in zip(x.shape[1:3], stride, spread, (height, width), strict=True):
@@ -233,7 +245,8 @@ def _dequantize(_run: IntegerRunner, operator: Operator, tensors: list[Any]) -> 
     return np.asarray((tensors[0] - zero).astype(_f) * scale)
 
 
-def _reshape(_run: IntegerRunner, operator: Operator, tensors: list[Any]) -> Array:
+def reshaped(_run: Any, operator: Operator, tensors: list[Any]) -> Array:
+    """Return the values of a tensor in another shape."""
     return np.asarray(tensors[0].reshape(len(tensors[0]), *operator.outputs[0].shape[1:]))
 
 
@@ -258,7 +271,7 @@ _KERNELS: dict[str, _Kernel] = {
     "CONV_2D": _conv,
     "DEPTHWISE_CONV_2D": _depthwise,
     "DEQUANTIZE": _dequantize,
-    "EXPAND_DIMS": _reshape,
+    "EXPAND_DIMS": reshaped,
     "FULLY_CONNECTED": _dense,
     "LEAKY_RELU": _relu,
     "MAX_POOL_2D": _pool,
@@ -269,7 +282,25 @@ _KERNELS: dict[str, _Kernel] = {
     "RELU": _relu,
     "RELU6": _relu,
     "RELU_N1_TO_1": _relu,
-    "RESHAPE": _reshape,
-    "SQUEEZE": _reshape,
+    "RESHAPE": reshaped,
+    "SQUEEZE": reshaped,
     "TRANSPOSE": _transpose,
 }
+
+
+def prove_integers(
+    made: LevelImport, program: IntegerProgram, file: TfliteFile, kernels: Kernels
+) -> ImportReport:
+    """Return the import with its proof, or refuse it and name the first tensor that differs."""
+    runner = IntegerRunner(file, kernels, program.scores)
+
+    def run(rows: Array) -> tuple[Array, dict[str, Array], Array]:
+        scores, tensors = runner(rows)
+        maps = {
+            key: tensor.transpose(0, 3, 1, 2) if tensor.ndim == 4 else tensor
+            for key, tensor in tensors.items()
+        }
+        return scores, maps, np.zeros(len(rows), bool)
+
+    name = f"an interpreter of its operators in 8-bit integers, rounded like the {kernels} kernels"
+    return compared_levels(made, program, LevelInterpreter(name, run))[0]

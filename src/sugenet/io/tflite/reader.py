@@ -8,7 +8,7 @@ bisection in the kernel's own integer arithmetic (see `arithmetic`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any, TypeAlias
 
@@ -21,7 +21,7 @@ from sugenet.io.exact.signals import ends_of, flat_order
 from sugenet.io.onnx.quantized.runtime import QuantGrid
 from sugenet.io.onnx.quantized.values import DequantizedTensor, LevelArray, QuantTail, RawInput, rising
 from sugenet.io.onnx.quantized.walk import IntegerProgram
-from sugenet.io.plain.refusals import refuse_if
+from sugenet.io.plain.refusals import refuse_if, required, within
 from sugenet.io.tflite.arithmetic import (
     Kernels,
     activation_range,
@@ -31,14 +31,23 @@ from sugenet.io.tflite.arithmetic import (
     rescaled,
     rescaler,
 )
-from sugenet.io.tflite.file import ACTIVATIONS, FileTensor, Operator, Options, TfliteFile, same_pads
+from sugenet.io.tflite.file import (
+    ACTIVATIONS,
+    FileTensor,
+    Operator,
+    Options,
+    TfliteFile,
+    kernel_of,
+    padding_of,
+    picks_class,
+    window_of,
+)
 from sugenet.nn import NEVER, Window
 from sugenet.nn.arrays import Ints
 
 __all__ = ["read_integer_program"]
 
 _REACH = (1 << 31) - 1
-_TAPS = 1 << 22
 _DENSE = 1 << 24
 """Largest number of weights of a layer that moves values or averages windows of different sizes."""
 _LOW, _TOP = -128, 255
@@ -105,10 +114,8 @@ def read_integer_program(file: TfliteFile, kernels: Kernels) -> IntegerProgram:
     FileError
         If something cannot be read exactly. The message names the operator.
     """
-    try:
+    with within(file.source, NetworkError):
         return _IntegerWalk(file, kernels).program()
-    except (FileError, NetworkError) as error:
-        raise FileError(f"{file.source}: {error}") from None
 
 
 @dataclass
@@ -126,15 +133,11 @@ class _IntegerWalk:
 
     def program(self) -> IntegerProgram:
         file = self.file
-        for ends, what in ((file.inputs, "inputs"), (file.outputs, "outputs")):
-            refuse_if(len(ends) != 1, f"it has {len(ends)} {what}, but one is needed.")
-        self._input(file.inputs[0])
+        port, output = file.ends
+        self._input(port)
         for operator in file.needed:
-            try:
+            with within(operator, NetworkError):
                 self._take(operator)
-            except (FileError, NetworkError) as error:
-                raise FileError(f"{operator}: {error}") from None
-        output = file.outputs[0]
         value = self.values.get(output.index)
         tail = value if isinstance(value, QuantTail) else None
         scores: Any = tail.scores if tail is not None else value
@@ -148,7 +151,7 @@ class _IntegerWalk:
         assert self.raw is not None
         return IntegerProgram(
             file.source,
-            "the input" if not file.inputs[0].name else file.inputs[0].name[:60],
+            port.name[:60] or "the input",
             self.raw,
             self.start,
             self.grid,
@@ -184,20 +187,21 @@ class _IntegerWalk:
         self.raw = LevelArray(held.levels.name, held.levels.wire, held.levels.low, held.levels.kind, flat)
         self.values[tensor.index] = held
 
-    def _new(self, tensor: FileTensor, shape: tuple[int, ...], low: int = _LOW, top: int = _TOP) -> _Held:
+    def _new(
+        self, tensor: FileTensor, shape: tuple[int, ...], low: int = _LOW, top: int = _TOP, how: str = ""
+    ) -> _Held:
+        """Return a tensor that is still to be made; `how` says what an inner one is."""
         tensor.grid  # noqa: B018  # refuses a tensor without one scale
-        self.lows[tensor.key] = low
-        wire = LevelWire(tensor.key, _maps(shape), top)
-        levels = LevelArray(tensor.key, wire, low, np.dtype(tensor.kind), _maps(shape))
-        return _Held(tensor, levels, shape, _order(shape))
+        name = tensor.key + how
+        self.lows[name] = low
+        wire = LevelWire(name, _maps(shape), top)
+        return _Held(
+            tensor, LevelArray(name, wire, low, np.dtype(tensor.kind), wire.shape), shape, _order(shape)
+        )
 
     def _take(self, operator: Operator) -> None:
-        rule = _RULES.get(operator.name)
-        if rule is None:
-            advice = _ADVICE.get(operator.name, "it is not supported in 8-bit files")
-            raise FileError(f"{advice}.")
-        refuse_if(len(operator.outputs) != 1, f"it has {len(operator.outputs)} outputs, but one is needed.")
-        out = operator.outputs[0]
+        advice = _ADVICE.get(operator.name, "it is not supported in 8-bit files")
+        rule, out = required(_RULES.get(operator.name), f"{advice}."), operator.output
         first = self.values.get(operator.input(0).index)
         if isinstance(first, QuantTail):
             refuse_if(
@@ -235,17 +239,17 @@ class _IntegerWalk:
         """Write pads out."""
         if not any(held.pads):
             return held
-        source, name = held.levels.wire, f"{held.tensor.key} with pads"
+        source = held.levels.wire
+        made = self._new(held.tensor, held.shape, held.levels.low, source.top, " with pads")
         (height, width, channels), pads = held.shape, held.pads
         inner = (channels, height - pads[0] - pads[2], width - pads[1] - pads[3])
         window = Window(inner, 1, pads=pads)
-        wire = LevelWire(name, (channels, *window.positions), source.top)
         steps = np.broadcast_to(np.arange(1, source.top + 1), (channels, source.top))
-        ones = np.ones((channels, 1, 1, 1), np.int64)
-        self.operations.append(Staircase(name, (source,), wire, ones, steps, window, channels, held.zero))
-        self.lows[name] = held.levels.low
-        levels = LevelArray(name, wire, held.levels.low, held.levels.kind, wire.shape)
-        return _Held(held.tensor, levels, held.shape, _order(held.shape))
+        ones, name = np.ones((channels, 1, 1, 1), np.int64), made.levels.name
+        self.operations.append(
+            Staircase(name, (source,), made.levels.wire, ones, steps, window, channels, held.zero)
+        )
+        return made
 
     def _in_order(self, held: _Held) -> _Held:
         """Return a tensor whose wire has the order that its shape asks for."""
@@ -258,15 +262,12 @@ class _IntegerWalk:
         refuse_if(
             size * size > _DENSE, f"it moves {size:,} values between pixels and channels, which is too many."
         )
-        name = f"{held.tensor.key} in another order"
+        made = self._new(held.tensor, held.shape, held.levels.low, source.top, " in another order")
         rows = np.zeros((size, size), np.int64)
         rows[wanted, held.order] = 1
-        wire = LevelWire(name, _maps(held.shape), source.top)
         steps = np.broadcast_to(np.arange(1, source.top + 1), (size, source.top))
-        self.operations.append(_dense(name, source, wire, rows, steps))
-        self.lows[name] = held.levels.low
-        levels = LevelArray(name, wire, held.levels.low, held.levels.kind, wire.shape)
-        return _Held(held.tensor, levels, held.shape, wanted)
+        self.operations.append(_dense(made.levels.name, source, made.levels.wire, rows, steps))
+        return made
 
     def image(self, tensor: FileTensor, *, padded: bool = False) -> _Held:
         """Return a tensor of images."""
@@ -277,13 +278,11 @@ class _IntegerWalk:
     def table(self, held: _Held, out: FileTensor, values: Ints, where: str) -> _Held:
         """Return a rising function of every level: its integers, one row for all or one per channel."""
         rows = np.array([rising(row - _LOW, _TOP)[0] for row in np.atleast_2d(values)])
-        made = self._new(out, held.shape)
-        turned = not np.array_equal(held.order, made.order)
-        name = f"{out.key} in another order" if turned else out.key
-        result = remapped(held.levels.wire, name, rows, where)
+        turned = not np.array_equal(held.order, _order(held.shape))
+        made = self._new(out, held.shape, how=" in another order" if turned else "")
+        result = remapped(held.levels.wire, made.levels.name, rows, where)
         self.operations.append(result)
-        self.lows[name] = _LOW
-        levels = LevelArray(name, result.result, _LOW, made.levels.kind, result.result.shape)
+        levels = replace(made.levels, wire=result.result, shape=result.result.shape)
         return _Held(out, levels, held.shape, held.order)
 
 
@@ -349,19 +348,9 @@ def _tail(walk: _IntegerWalk, operator: Operator, options: Options) -> _Value:
     value = walk.values.get(source.index)
     scores = value if isinstance(value, _Float) else walk.held(source)
     held = scores.held if isinstance(scores, _Float) else scores
-    refuse_if(len(held.shape) != 1, f"its input has shape {source.shape}, but (1, classes) is needed.")
-    if operator.name == "SOFTMAX":
-        refuse_if(not options.take("beta") > 0, "its beta is not positive.")
-    if operator.name == "ARG_MAX":
-        options.take("output_type")
-        axis = operator.input(1).constant.reshape(-1).tolist()
-        refuse_if(axis not in ([1], [-1]), f"its axis is {axis}, but class scores lie on axis 1.")
-    bits = (
-        ""
-        if isinstance(scores, _Float) or operator.name == "ARG_MAX"
-        else ("; its 8-bit outputs can tie where scores differ")
-    )
-    return QuantTail(scores, held.tensor.key, (f"{operator}{bits}",), operator.name == "ARG_MAX")  # type: ignore[arg-type]
+    picks = picks_class(operator, options, held.shape)
+    ties = "" if isinstance(scores, _Float) or picks else "; its 8-bit outputs can tie where scores differ"
+    return QuantTail(scores, held.tensor.key, (f"{operator}{ties}",), picks)  # type: ignore[arg-type]
 
 
 # -- shapes --------------------------------------------------------------------------------------------------
@@ -376,15 +365,15 @@ def _reshape(walk: _IntegerWalk, operator: Operator, options: Options) -> _Value
     )
     stated = options.take("new_shape") if operator.name == "RESHAPE" else None
     options.take("squeeze_dims")
-    if len(operator.inputs) > 1 and (shape := operator.inputs[1]) is not None and shape.data is not None:
-        stated = tuple(shape.data.reshape(-1).tolist())
+    shape_tensor = operator.optional(1)
+    if shape_tensor is not None:
+        refuse_if(shape_tensor.data is None, "its new shape depends on the input.")
+        stated = tuple(shape_tensor.constant.reshape(-1).tolist())
     if operator.name == "RESHAPE" and stated is not None:
         fits = len(stated) == len(out.shape) and all(
             a in (-1, b) for a, b in zip(stated, out.shape, strict=True)
         )
         refuse_if(not fits, f"it reshapes to {stated}, but its output has shape {out.shape}.")
-    shape_tensor = operator.inputs[1] if len(operator.inputs) > 1 else None
-    refuse_if(shape_tensor is not None and shape_tensor.data is None, "its new shape depends on the input.")
     value = walk.values.get(source.index)
     if isinstance(value, RawInput):
         raise FileError("it reshapes the input before its quantizer. Quantize the input first.")
@@ -412,17 +401,11 @@ def _transpose(walk: _IntegerWalk, operator: Operator, _options: Options) -> _Va
 def _pad(walk: _IntegerWalk, operator: Operator, _options: Options) -> _Value:
     """Read PAD and PADV2 of images. The default is the zero point."""
     held = walk.image(operator.input(0))
-    ends = operator.input(1).constant.reshape(-1, 2).tolist()
-    refuse_if(
-        len(ends) != 4 or any(ends[0]) or any(ends[3]) or min(min(row) for row in ends) < 0,
-        f"it pads {ends}, but only height and width of images can be padded.",
-    )
+    top, left, bottom, right = padding_of(operator)
     if operator.name == "PADV2":
         value = operator.input(2).constant.reshape(-1).tolist()
         refuse_if(value != [held.tensor.grid[1]], f"it pads with {value}, which is not the zero point.")
-    refuse_if(operator.outputs[0].grid != held.tensor.grid, "its output has another scale than its input.")
-    (top, bottom), (left, right) = ends[1], ends[2]
-    refuse_if(max(top, bottom, left, right) > 1 << 12, f"it pads {ends}, which is too much.")
+    _same_grid(operator)
     height, width, channels = held.shape
     shape = (height + top + bottom, width + left + right, channels)
     return _Held(held.tensor, held.levels, shape, held.order, (top, left, bottom, right))
@@ -435,9 +418,7 @@ def _weights(operator: Operator, axis: int) -> tuple[Ints, Any]:
     """Return integer weights and one scale per output, or refuse."""
     tensor = operator.input(1)
     refuse_if(tensor.kind != "int8", f"its weights are {tensor.kind}, but int8 is needed.")
-    q, array = tensor.quantization, tensor.constant.astype(np.int64)
-    if q is None:
-        raise FileError("its weights have no scale.")
+    q, array = required(tensor.quantization, "its weights have no scale."), tensor.constant.astype(np.int64)
     refuse_if(array.ndim <= axis, f"its weights have shape {array.shape}.")
     refuse_if(q.zero.any(), "the zero point of its weights is not 0.")
     refuse_if(q.scale.size > 1 and q.axis != axis, "its weights have scales along another axis than outputs.")
@@ -445,7 +426,7 @@ def _weights(operator: Operator, axis: int) -> tuple[Ints, Any]:
 
 
 def _bias(operator: Operator, count: int) -> Ints:
-    tensor = operator.inputs[2] if len(operator.inputs) > 2 else None
+    tensor = operator.optional(2)
     if tensor is None:
         return np.zeros(count, np.int64)
     refuse_if(
@@ -523,48 +504,11 @@ def _connected(walk: _IntegerWalk, operator: Operator, options: Options) -> _Val
 def _convolved(walk: _IntegerWalk, operator: Operator, options: Options) -> _Value:
     """Read CONV_2D and DEPTHWISE_CONV_2D."""
     source = walk.image(operator.input(0), padded=True)
-    deep = operator.name == "DEPTHWISE_CONV_2D"
-    kernel, scales = _weights(operator, 3 if deep else 0)
-    refuse_if(kernel.ndim != 4, f"its weights have shape {kernel.shape}.")
-    channels = source.shape[2]
-    if deep:
-        refuse_if(
-            kernel.shape[0] != 1 or kernel.shape[3] != channels * options.take("depth_multiplier"),
-            f"its weights have shape {kernel.shape} for {channels} channels.",
-        )
-        weights, groups = kernel.transpose(3, 0, 1, 2), channels
-    else:
-        groups = channels // max(kernel.shape[3], 1)
-        refuse_if(
-            kernel.shape[3] * groups != channels or not groups or kernel.shape[0] % groups,
-            f"its weights have shape {kernel.shape} for {channels} channels.",
-        )
-        weights = kernel.transpose(0, 3, 1, 2)
-    window = _window(options, source, weights.shape[2:], dilated=True)
+    kernel, scales = _weights(operator, 3 if operator.name == "DEPTHWISE_CONV_2D" else 0)
+    weights, groups = kernel_of(operator, options, kernel, source.shape[2])
+    window = window_of(operator, options, source.shape, weights.shape[2:], source.pads)
     level = _requantizer(walk, operator, options, scales)
     return _summed(walk, operator, source, weights, _bias(operator, len(weights)), level, window, groups)
-
-
-def _window(options: Options, source: _Held, kernel: tuple[int, ...], *, dilated: bool = False) -> Window:
-    stride = options.take("stride_h"), options.take("stride_w")
-    dilation = (options.take("dilation_h_factor"), options.take("dilation_w_factor")) if dilated else (1, 1)
-    numbers = (*kernel, *stride, *dilation)
-    refuse_if(
-        min(numbers) < 1 or max(numbers) > 1 << 12,
-        f"its window has size {tuple(kernel)}, strides {stride} and dilations {dilation}.",
-    )
-    height, width, channels = source.shape
-    (top, left, bottom, right) = source.pads
-    if options.padding == "SAME":
-        more = same_pads((height, width), stride, dilation, kernel)
-        top, left, bottom, right = (a + b for a, b in zip(source.pads, more, strict=True))
-    inner = (channels, height - source.pads[0] - source.pads[2], width - source.pads[1] - source.pads[3])
-    window = Window(inner, kernel, stride, dilation, (top, left, bottom, right))
-    refuse_if(
-        prod(window.positions) * prod(kernel) > _TAPS or prod(window.positions) * channels > _TAPS,
-        f"its windows of {tuple(kernel)} at {window.positions} places are too many to follow.",
-    )
-    return window
 
 
 # -- pools ---------------------------------------------------------------------------------------------------
@@ -573,23 +517,23 @@ def _window(options: Options, source: _Held, kernel: tuple[int, ...], *, dilated
 def _max_pool(walk: _IntegerWalk, operator: Operator, options: Options) -> _Value:
     """Read MAX_POOL_2D: the largest integer of each window, then the activation."""
     source, out = walk.image(operator.input(0)), operator.outputs[0]
-    window = _window(options, source, (options.take("filter_height"), options.take("filter_width")))
+    kernel = options.take("filter_height"), options.take("filter_width")
+    window = window_of(operator, options, source.shape, kernel)
     refuse_if(not (window.taps >= 0).any(axis=1).all(), "some of its windows hold nothing but padding.")
     shape = (*window.positions, source.shape[2])
-    name = f"{out.key} before its activation"
-    wire = LevelWire(name, _maps(shape), source.levels.wire.top)
-    walk.operations.append(Pooling(str(operator), (source.levels.wire,), wire, window))
-    walk.lows[name] = source.levels.low
-    levels = LevelArray(name, wire, source.levels.low, source.levels.kind, wire.shape)
-    pooled = _Held(out, levels, shape, _order(shape))
-    return walk.table(pooled, out, np.clip(levels.values, *_activation(options, out)), str(operator))
+    low, top = source.levels.low, source.levels.wire.top
+    pooled = walk._new(out, shape, low, top, " before its activation")
+    walk.operations.append(Pooling(str(operator), (source.levels.wire,), pooled.levels.wire, window))
+    levels = np.clip(pooled.levels.values, *_activation(options, out))
+    return walk.table(pooled, out, levels, str(operator))
 
 
 def _average_pool(walk: _IntegerWalk, operator: Operator, options: Options) -> _Value:
     """Read AVERAGE_POOL_2D: integer sums of the values inside, divided and rounded half away from zero."""
     source, out = walk.image(operator.input(0)), operator.outputs[0]
     _same_grid(operator)
-    window = _window(options, source, (options.take("filter_height"), options.take("filter_width")))
+    kernel = options.take("filter_height"), options.take("filter_width")
+    window = window_of(operator, options, source.shape, kernel)
     low, high = _activation(options, out)
 
     def level(total: Ints, count: int) -> Ints:
@@ -621,14 +565,13 @@ def _averaged(
         return np.asarray(rising(level(sums, count) - _LOW, _TOP)[0])
 
     by_count = {int(count): steps(int(count)) for count in np.unique(counts)}
-    if len(by_count) == 1:
+    if len(by_count) == 1 and not any(window.pads):
         ones = np.ones((channels, 1, *window.kernel), np.int64)
-        if not any(window.pads):
-            each = np.broadcast_to(by_count[int(counts[0])], (channels, _TOP))
-            walk.operations.append(
-                Staircase(str(operator), (wire,), made.levels.wire, ones, each, window, channels)
-            )
-            return made
+        each = np.broadcast_to(by_count[int(counts[0])], (channels, _TOP))
+        walk.operations.append(
+            Staircase(str(operator), (wire,), made.levels.wire, ones, each, window, channels)
+        )
+        return made
     size, area = wire.size, height * width
     refuse_if(
         channels * len(counts) * size > _DENSE,
