@@ -151,7 +151,8 @@ def folder_of(worker):
     def last_argument():
         return Path(Path(f"/proc/{worker}/cmdline").read_text().rstrip("\0").rpartition("\0")[2])
 
-    wait_until(lambda: last_argument().is_absolute())  # until it runs its program, it has the arguments of its parent
+    # Until it runs its program, it has the arguments of its parent.
+    wait_until(lambda: last_argument().is_absolute())
     return last_argument()
 
 
