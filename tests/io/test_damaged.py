@@ -13,6 +13,7 @@ from sugenet.io.plain.packed import open_archive
 from sugenet.problem.query import QueryBox
 from tests.cli.runner import in_process
 from tests.fuzzing.damaged import Case, bombs, cases, good, measured, model, outcome
+from tests.thinned import examples
 
 READ = {".npy: type <f16", ".png: PNG of 28 x 28", *(f"{end}: the number" for end in (".csv", ".table.csv"))}
 """What looks odd and is fine: a wide float, more rows than an image needs,
@@ -26,9 +27,9 @@ def test_good_files_are_read(ending):
 
 
 def test_damaged_files_are_refused_kindly_or_read():
-    found = [(case, outcome(case)) for case in islice(cases(0), 450)]
+    found = [(case, outcome(case)) for case in islice(cases(0), examples(450))]
     assert [(case.ending, case.about, said.said) for case, said in found if not said.kind] == []
-    assert sum(said.said.startswith("refused") for _, said in found) > 200
+    assert sum(said.said.startswith("refused") for _, said in found) > examples(200)
 
 
 @pytest.mark.slow

@@ -20,6 +20,7 @@ from tests.checker.typed import without_form
 from tests.fuzzing.forgeries import _huge
 from tests.fuzzing.truth import is_true
 from tests.problem.small import random_network, random_sample
+from tests.thinned import examples
 
 CHECK = """(text) => {
   const [pages, asked] = JSON.parse(text);
@@ -328,8 +329,10 @@ def forgeries(certificate, rng, many):
 def test_nothing_passes_here_that_python_refuses(engine):
     rng = np.random.default_rng(0)
     networks, asked = gathered([0, 3, 5, 6])
-    forged = [(place, fake) for place, certificate in asked for fake in forgeries(certificate, rng, 6)]
-    assert len(forged) > 10_000
+    forged = [
+        (place, fake) for place, certificate in asked for fake in forgeries(certificate, rng, examples(6))
+    ]
+    assert len(forged) > examples(10_000)
     passed, refused = 0, 0
     for (place, fake), seen in zip(forged, here(engine, networks, forged), strict=True):
         assert seen["holds"] in (True, False, None)

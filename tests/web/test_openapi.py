@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 
 import sugenet as sg
 from sugenet.web.api import app
+from tests.thinned import examples
 from tests.web.serving import JSON, serving
 
 SAMPLE = sg.models.samples("digits")[0][7].tolist()
@@ -37,6 +38,7 @@ CONFIG = schemathesis.Config.from_dict(
         # whether a text is a rule, no schema says
         "checks": {"positive_data_acceptance": {"expected-statuses": ["2xx", "404", "422", "429"]}},
         "generation": {"deterministic": True},
+        "phases": {"coverage": {"enabled": settings.default.max_examples > 25}},  # thousands
     }
 )
 api = schemathesis.openapi.from_dict(
@@ -46,7 +48,11 @@ api = schemathesis.openapi.from_dict(
 
 @api.exclude(path="/api/predict").parametrize()  # lists of samples take long to make; see test_serving
 @settings(
-    max_examples=2, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+    max_examples=examples(9),
+    derandomize=True,
+    deadline=None,
+    database=None,
+    suppress_health_check=list(HealthCheck),
 )
 def test_every_answer_is_as_described(case, server):
     reply = case.call_and_validate(base_url=server.address, headers=server.bearer)

@@ -37,6 +37,7 @@ from tests.fuzzing.every_network import every_network
 from tests.io.c99.programs import compiled, evaluated
 from tests.nn.level_nets import KINDS, level_network
 from tests.nn.nets import networks, raw, samples
+from tests.thinned import examples
 
 
 def same(folder, cases):
@@ -125,7 +126,7 @@ def test_levels(tmp_path):
 
 
 @settings(
-    max_examples=4,
+    max_examples=examples(6),
     deadline=None,
     phases=[Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture],
@@ -213,14 +214,14 @@ def test_names(tmp_path, stem, prefix):
 def test_every_network_that_is_accepted(tmp_path):
     """Compiled without a warning; equal on all inputs if they are few, else at and next to thresholds."""
     cases, every = [], 0
-    for seed in range(60):
+    for seed in range(examples(45)):
         network = every_network(seed)
         if not network.passes_reals:
             samples = directed(network, 300, every=5000)
             every += samples.every
             cases.append((network, samples.raw))
-    assert len(cases) == 54
-    assert every >= 20
+    assert len(cases) > examples(35)
+    assert every >= examples(12)
     same(tmp_path, cases)
 
 

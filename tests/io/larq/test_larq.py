@@ -858,7 +858,9 @@ def test_a_process_apart_gives_the_same(tmp_path, random):
     assert chain.ops[-1].weights.dtype == F
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(12), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(seed=st.integers(0, 2**32))
 def test_damaged_files_end_in_a_file_error_or_in_a_chain(tmp_path, seed):
     raw, random = bytearray(small(tmp_path / "base.h5").read_bytes()), np.random.default_rng(seed)

@@ -830,7 +830,7 @@ def test_the_reader_of_the_checker_alone_refuses_what_is_refused_and_nothing_els
     rng, seen = np.random.default_rng(0), Counter()
     made = [small(), with_theta(), with_stairs(), *make_golden.stored()["networks"].values()]
     files = [network_bytes(network) for network in made if network.encoder.features < 40]
-    for turn in range(1200):
+    for turn in range(examples(1200)):
         header, document, data = mutant(files[turn % len(files)], rng)
         raw = joined(header, document, data)
         for read in (load_network, network_from):
@@ -849,7 +849,7 @@ def test_the_reader_of_the_checker_alone_refuses_what_is_refused_and_nothing_els
                 found.append(None)
         assert found[0] == found[1], (turn, document)
         seen[found[0] is None] += 1
-    assert min(seen.values()) > 50
+    assert min(seen.values()) > examples(50)
 
 
 @settings(in_one_folder, max_examples=examples(200))

@@ -12,6 +12,7 @@ pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
 from sugenet.io.importers import read_onnx
 from tests.fuzzing.onnx_graphs import cases, result
+from tests.thinned import examples
 
 
 def tried(seed, count):
@@ -24,8 +25,8 @@ def tried(seed, count):
 
 
 def test_some_graphs():
-    kinds = tried(11, 150)
-    assert kinds["equal"] > 0.4 * 150, kinds
+    kinds = tried(11, examples(150))
+    assert kinds["equal"] > 0.4 * examples(150), kinds
 
 
 def test_graphs_that_are_equal_prove_themselves():

@@ -12,6 +12,7 @@ from sugenet.io.onnx.interpreter.dataflow import DATAFLOW_OPERATORS
 from sugenet.io.onnx.interpreter.program import OPERATORS, Interpreter
 from sugenet.io.onnx.interpreter.tensors import UncomparableError
 from sugenet.io.onnx.reader import ACCEPTED
+from tests.thinned import examples
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 ort = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
@@ -383,7 +384,7 @@ def test_every_operator_that_is_read_is_known_and_tested():
 @pytest.mark.parametrize("op", DRAWN)
 def test_operators_against_onnx_runtime(op):
     compared = 0
-    for number in range(24):
+    for number in range(examples(24)):
         d = Plottable(op, number)
         data, constants, rest = DRAWN[op](d)
         if op.startswith("Global") and data.ndim < 3:
@@ -407,7 +408,7 @@ def test_operators_against_onnx_runtime(op):
                 found, expected, rtol=2e-5, atol=1e-6, err_msg=f"{rest}, opset {d.opset}"
             )
         compared += 1
-    assert compared > 12
+    assert compared > examples(12)
 
 
 def _constant(graph):

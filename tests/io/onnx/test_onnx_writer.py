@@ -257,7 +257,7 @@ def test_integer_networks_read_back(seed):
 
 def test_maps_read_back():
     read = 0
-    for seed in range(60):
+    for seed in range(examples(60)):
         network, X = random_maps(seed)
         try:
             chain = read_chain(onnx_bytes(network))
@@ -272,7 +272,7 @@ def test_maps_read_back():
             continue
         assert np.array_equal(back.predict(X), network.predict(X))
         read += 1
-    assert read >= 20
+    assert read >= examples(20)
 
 
 def interpreted(content, x, output):
@@ -298,7 +298,7 @@ def test_written_maps_by_the_interpreter_and_by_the_reader():
     and have the same classes.
     """
     read = 0
-    for seed in range(60, 100):
+    for seed in range(60, 60 + examples(40)):
         network, X = random_maps(seed)
         content = check(network, X)
         assert np.array_equal(
@@ -313,7 +313,7 @@ def test_written_maps_by_the_interpreter_and_by_the_reader():
         assert back.proof is not None
         assert np.array_equal(back.network.predict(X), network.predict(X))
         read += 1
-    assert read >= 12
+    assert read >= examples(12)
 
 
 def test_a_published_network_goes_out_and_back():
@@ -379,7 +379,7 @@ def test_match_counts_that_float64_does_not_tell_apart():
 
 def test_every_network_goes_out_and_comes_back():
     """ONNX Runtime gives the same numbers, and the reader gives the same network."""
-    for seed in range(50):
+    for seed in range(examples(60)):
         assert round_trip(seed), seed
         network = every_network(seed)
         X = samples_of(network, np.random.default_rng(seed))
