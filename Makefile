@@ -36,6 +36,7 @@ docs: install  # build/site; a warning is an error
 	@echo "build/site/index.html"
 
 refresh: install  # write what is printed and drawn now into pages, sessions, notebooks and pictures: read the difference
+	$(BIN)/python -m tools.notebook
 	-SUGENET_REWRITE=1 $(BIN)/pytest -q -n logical tests/cli/test_docs.py tests/cli/test_golden.py tests/test_notebooks.py
 	$(BIN)/python -m tools.doctests README.md docs/*.md
 	$(BIN)/python -m tools.gallery

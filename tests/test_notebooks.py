@@ -21,6 +21,12 @@ SAID = {
         "the total cost of no capacity is below 190",
         "HDL &lt;= ",
     ],
+    "paper": [
+        "no focal set is active",
+        "3 Sugeno integrals by definition equal the activity",
+        "exactly those that obey 4 selection rules",
+        "The network is not a capacity there",
+    ],
     "digits": [
         "proved to be the least",
         "up to 1 feature changed: proved",

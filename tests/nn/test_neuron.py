@@ -90,7 +90,7 @@ def test_reasons_print_for_wide_and_constant_neurons():
         str(wide).splitlines()[2].startswith("11 flips deactivate it, in 2,311,801,440 ways: inputs {1, 2, ")
     )
     assert str(Neuron([1, -1], 0).why([-1, 1])).splitlines() == [
-        "active: M = 0 >= tau = 0, since of Lam none hold",
+        "active: M = 0 >= tau = 0; of Lam, nothing holds",
         "1 focal set is active: {}",
         "no flip changes it",
     ]

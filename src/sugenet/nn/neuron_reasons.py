@@ -37,15 +37,15 @@ class NeuronReasons(ShortRepr):
     >>> neuron = Neuron.from_theta([+1, +1, -1, +1], theta=0)
     >>> reasons = neuron.why([+1, -1, +1, -1])
     >>> print(reasons)
-    not active: M = 1 < tau = 2, since of Lam {+1} holds
+    not active: M = 1 < tau = 2; of Lam, {+1} holds
     no focal set is active
-    1 flip activates it, in 3 ways: input {2}, {3}, {4}
+    1 flip activates it, in 3 ways: input 2, 3, 4
     >>> reasons.is_active, sorted(reasons.held), list(reasons.focal_sets())
     (False, [1], [])
     >>> print(neuron.why([+1, +1, +1, -1]))
-    active: M = 2 >= tau = 2, since of Lam {+1, +2} hold
+    active: M = 2 >= tau = 2; of Lam, {+1, +2} hold
     1 focal set is active: {+1, +2}
-    1 flip deactivates it, in 2 ways: input {1}, {2}
+    1 flip deactivates it, in 2 ways: input 1, 2
 
     See Also
     --------
@@ -119,9 +119,9 @@ class NeuronReasons(ShortRepr):
     def __str__(self) -> str:
         m, tau = self.match_count, self.neuron.tau
         head = f"active: M = {m} >= tau = {tau}" if self.is_active else f"not active: M = {m} < tau = {tau}"
-        verb = "holds" if len(self.held) == 1 else "hold"
+        verb = "holds" if len(self.held) <= 1 else "hold"
         sets, flips = self.focal_count, self.turn
-        lines = [f"{head}, since of Lam {_literals(self.held) if self.held else 'none'} {verb}"]
+        lines = [f"{head}; of Lam, {_literals(self.held) if self.held else 'nothing'} {verb}"]
         if sets:
             are = "1 focal set is active" if sets == 1 else f"{magnitude(sets)} focal sets are active"
             lines.append(f"{are}: {_listed(map(_literals, self.focal_sets()), sets)}")
@@ -133,9 +133,8 @@ class NeuronReasons(ShortRepr):
             changes = "deactivate" if self.is_active else "activate"
             what = f"1 flip {changes}s it" if flips.flips == 1 else f"{flips.flips} flips {changes} it"
             ways = "1 way" if flips.sets == 1 else f"{magnitude(flips.sets)} ways"
-            noun = "input" if flips.flips == 1 else "inputs"
             shown = _listed(map(_inputs, self.turning_sets()), flips.sets)
-            lines.append(f"{what}, in {ways}: {noun} {shown}")
+            lines.append(f"{what}, in {ways}: {'input' if flips.flips == 1 else 'inputs'} {shown}")
         return "\n".join(lines)
 
 
@@ -149,4 +148,5 @@ def _literals(literals: Collection[Literal]) -> str:
 
 
 def _inputs(numbers: Collection[int]) -> str:
-    return "{" + _listed(map(str, sorted(numbers)), len(numbers)) + "}"
+    shown = _listed(map(str, sorted(numbers)), len(numbers))
+    return shown if len(numbers) == 1 else f"{{{shown}}}"
