@@ -24,7 +24,7 @@ from sugenet.logic.asking import read, verify, why
 from sugenet.logic.changing import whatif
 from sugenet.logic.composed import Composed
 from sugenet.logic.degrees import degrees_of, possibilities
-from sugenet.logic.integral import integrate, interpretations, necessity_of, possibility_of
+from sugenet.logic.integral import Distortion, integrate, interpretations, necessity_of, possibility_of
 from sugenet.logic.parsing import parse_formula
 from sugenet.logic.readings import Reading, readings_of
 from sugenet.logic.rulebases import PossibilisticRule, RuleBase
@@ -40,6 +40,7 @@ __all__ = [
     "ComposedReason",
     "ComposedRefuted",
     "ComposedUndecided",
+    "Distortion",
     "GapLine",
     "NoComposedChange",
     "OpenComposedChange",

@@ -38,6 +38,7 @@ __all__ = [
     "holds",
     "indices_in",
     "is_decomposable",
+    "joined",
     "listed_rows",
     "negated",
     "predicate_rows",
@@ -228,7 +229,7 @@ def is_decomposable(formula: LogicFormula) -> bool:
         return True
     if isinstance(formula, Every):
         seen: set[int] = set()
-        for part in _joined(formula.parts):
+        for part in joined(formula.parts):
             mine = indices_in(part)
             if mine & seen:
                 return False
@@ -257,7 +258,7 @@ def easiest(formula: LogicFormula, gaps: Gaps) -> Best | None:
             return min(options, key=lambda one: one[0], default=None)
     largest: Gap = 0
     values: dict[int, int] = {}
-    for part in _joined(formula.parts):
+    for part in joined(formula.parts):
         one = easiest(part, gaps)
         if one is None:
             return None
@@ -289,7 +290,7 @@ def _outside(values: list[list[int]], rows: frozenset[tuple[int, ...]]) -> tuple
     return next((row for row in islice(product(*values), len(rows) + 1) if row not in rows), None)
 
 
-def _joined(parts: Sequence[LogicFormula]) -> list[LogicFormula]:
+def joined(parts: Sequence[LogicFormula]) -> list[LogicFormula]:
     """Return the parts of an *and*, flattened, with the conditions on one reading merged."""
     conditions: dict[int, frozenset[int]] = {}
     others: list[LogicFormula] = []

@@ -9,19 +9,22 @@ phi; for a Boolean phi it is mu of its models. If mu is the possibility of the r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 
 from sugenet.capacity import Necessity, Possibility, SetFunction, sugeno
+from sugenet.capacity.arguments import exact_number
 from sugenet.errors import QuestionError, TooLargeError
-from sugenet.logic.formulas import LogicFormula, holds
+from sugenet.logic.formulas import Every, Listed, LogicFormula, OneOf, Some, holds, indices_in, joined
 from sugenet.logic.parsing import parse_formula
 from sugenet.logic.readings import Reading, see_names
 
-__all__ = ["integrate", "interpretations", "necessity_of", "possibility_of"]
+__all__ = ["Distortion", "integrate", "interpretations", "necessity_of", "possibility_of"]
 
 _MOST = 1 << 16
 """Maximum number of interpretations that are listed."""
@@ -49,7 +52,8 @@ def _all(readings: Sequence[Reading]) -> list[tuple[int, ...]]:
     if count > _MOST:
         raise TooLargeError(
             f"there are {count:,} interpretations, more than {_MOST:,} to list. Possibility and necessity "
-            f"need no list: read(Statement.of(readings, formula))."
+            f"need no list: read(Statement.of(readings, formula)). Nor does integrate with a capacity per "
+            f"reading, or with a Distortion."
         )
     return list(product(*(range(len(reading.values)) for reading in readings)))
 
@@ -89,24 +93,109 @@ def _degrees(readings: Sequence[Reading]) -> dict[Any, Fraction]:
     }
 
 
-def integrate(
-    capacity: SetFunction,
-    readings: Sequence[Reading],
-    truth: str | LogicFormula | Callable[[Mapping[str, str]], Any],
-) -> Any:
-    """Return F_mu(phi): the Sugeno integral of the truth of a formula by a capacity over interpretations.
+@dataclass(frozen=True, eq=False)
+class Distortion:
+    """Capacity over interpretations by the share that a set has: the greatest worth whose share is reached.
 
-    Reference: De Smet and De Raedt [DD25]; Baaj and Prade [BP26].
+    The share of a set is its probability if the readings are independent. One step is a threshold capacity,
+    ``[(1/2, 1)]`` the majority.
+
+    Parameters
+    ----------
+    steps
+        Pairs of a share above 0 and a worth, up to 1. The worth of smaller shares than the first is 0.
+    probabilities
+        For some readings the weight of each value; the values of the others count alike (default: all
+        alike).
+
+    Examples
+    --------
+    >>> two = [Reading.given(name, {"no": 0, "yes": 1}) for name in "ab"]
+    >>> integrate(Distortion([(0.5, 0.5), (1, 1)]), two, "a = yes or b = yes")
+    Fraction(1, 2)
+    """
+
+    steps: Sequence[tuple[Any, Any]]
+    probabilities: Mapping[str, Mapping[Any, Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        exact = [
+            (Fraction(exact_number(share, "a share")), Fraction(exact_number(worth, "a worth")))
+            for share, worth in self.steps
+        ]
+        if not exact or any(not (0 < share <= 1 and 0 <= worth <= 1) for share, worth in exact):
+            raise QuestionError(
+                f"steps={self.steps!r} must be pairs of a share above 0 and a worth, up to 1."
+            )
+        object.__setattr__(self, "steps", tuple(sorted(exact)))
+
+    def worth(self, share: Fraction) -> Fraction:
+        """Return the worth of a set with this share."""
+        return max((worth for least_share, worth in self.steps if share >= least_share), default=Fraction(0))
+
+    def weights(self, readings: Sequence[Reading]) -> list[list[Fraction]]:
+        """Return the weights of the values of every reading, which add up to 1."""
+        unknown = sorted(set(self.probabilities) - {reading.name for reading in readings})
+        if unknown:
+            raise QuestionError(f"there is no reading {unknown[0]!r} to weigh.")
+        rows = []
+        for reading in readings:
+            row = _by_value(self.probabilities.get(reading.name, dict.fromkeys(reading.values, 1)), reading)
+            if min(row) < 0 or not sum(row):
+                raise QuestionError(f"the weights of {reading.name} must be at least 0, and not all 0.")
+            rows.append([weight / sum(row) for weight in row])
+        return rows
+
+
+def _by_value(degrees: Mapping[Any, Any], reading: Reading) -> list[Fraction]:
+    known = {str(value): degree for value, degree in degrees.items()}
+    if set(known) != set(reading.values):
+        raise QuestionError(
+            f"{reading.name} has numbers for {', '.join(known)}. Give one for each of "
+            f"{', '.join(reading.values)}."
+        )
+    return [Fraction(exact_number(known[value], f"{reading.name} = {value}")) for value in reading.values]
+
+
+Truth: TypeAlias = str | LogicFormula | Callable[[Mapping[str, str]], Any]
+Belief: TypeAlias = Callable[[Mapping[str, str]], Any] | Mapping[str, Mapping[Any, Any]]
+
+
+def integrate(
+    capacity: SetFunction | Mapping[str, SetFunction] | Distortion,
+    readings: Sequence[Reading],
+    truth: Truth,
+    belief: Belief | None = None,
+) -> Any:
+    """Return the Sugeno integral of min(truth, belief) by a capacity over interpretations.
+
+    This is the form of neurosymbolic inference by De Smet and De Raedt, the integral of a logic function
+    times a belief function, with the minimum as product. Logic, belief and measure are three arguments.
+    Without a belief it is F_mu(phi), for a Boolean formula the worth of its models.
+
+    Reference: De Smet and De Raedt [DD25].
 
     Parameters
     ----------
     capacity
-        Any set function of `sugenet.capacity` whose criteria are `interpretations(readings)`.
+        The measure, as one of:
+
+        - A set function of `sugenet.capacity` whose criteria are `interpretations(readings)`, or some of
+          them. Interpretations that are not criteria add nothing. So capacities with few focal sets or few
+          weights work with any number of interpretations.
+        - A mapping from each reading to a set function over its values: the readings are integrated one
+          after the other, the first outermost. This takes one pass if no reading occurs in two parts of the
+          formula.
+        - A `Distortion`, such as a threshold on the share of the models. It takes one pass for the same
+          formulas.
     readings
         The variables.
     truth
         A formula, as text or as a value; or a function that gives the degree of truth, on the capacity's
         scale, of an interpretation: the values of the readings by name.
+    belief
+        The degree of belief in an interpretation, as a function of the values of the readings by name; or the
+        degrees of the values of each reading, of which an interpretation has the least (default: 1).
 
     Examples
     --------
@@ -115,19 +204,251 @@ def integrate(
     >>> most = CardinalityThreshold(interpretations(two), 3)  # in at least three of the four cases
     >>> integrate(most, two, "a = yes or b = yes"), integrate(most, two, "a = yes")
     (1, 0)
+    >>> seen = {"a": {"no": 0.25, "yes": 1}, "b": {"no": 1, "yes": 0.5}}
+    >>> integrate(Distortion([(0.25, 1)]), two, "a = yes and b = yes", belief=seen)
+    Fraction(1, 2)
     """
-    names = interpretations(readings)
-    if list(capacity.criteria) != names:
+    see_names(readings)
+    formula = parse_formula(truth, readings) if isinstance(truth, str) else truth
+    beliefs: Any = belief
+    if isinstance(belief, Mapping):
+        strange = sorted(set(map(str, belief)) ^ {reading.name for reading in readings})
+        if strange:
+            raise QuestionError(
+                f"belief must have degrees for each reading and no other: see {strange[0]!r}."
+            )
+        beliefs = [_by_value(belief[reading.name], reading) for reading in readings]
+    if isinstance(capacity, SetFunction):
+        return _over_interpretations(capacity, readings, formula, beliefs)
+    product_of = _Independent if isinstance(capacity, Mapping) else _Shares
+    return product_of(capacity, readings, formula, beliefs).integral()  # type: ignore[arg-type]
+
+
+def _degree_of(formula: Any, beliefs: Any, readings: Sequence[Reading], ends: tuple[Any, Any]) -> Any:
+    """Return the function min(truth, belief) of a choice of values."""
+
+    def degree(choice: Sequence[int]) -> Any:
+        values = {r.name: r.values[k] for r, k in zip(readings, choice, strict=True)}
+        truth = formula(values) if callable(formula) else ends[holds(formula, choice)]
+        if beliefs is None:
+            return truth
+        if callable(beliefs):
+            return min(truth, beliefs(values))
+        return min(truth, *(row[k] for row, k in zip(beliefs, choice, strict=True)))
+
+    return degree
+
+
+def _over_interpretations(
+    capacity: SetFunction, readings: Sequence[Reading], formula: Any, beliefs: Any
+) -> Any:
+    degree = _degree_of(formula, beliefs, readings, (capacity.scale.bottom, capacity.scale.top))
+    return sugeno(capacity, {name: degree(_choice_of(str(name), readings)) for name in capacity.criteria})
+
+
+def _choice_of(name: str, readings: Sequence[Reading]) -> list[int]:
+    """Return the values of an interpretation from its name."""
+    partial: list[tuple[str, list[int]]] = [(name, [])]
+    for number, reading in enumerate(readings):
+        end = "" if number == len(readings) - 1 else ", "
+        begins = [f"{reading.name}={value}{end}" for value in reading.values]
+        partial = [
+            (rest.removeprefix(begin), [*choice, k])
+            for rest, choice in partial
+            for k, begin in enumerate(begins)
+            if rest.startswith(begin)
+        ]
+    whole = next((choice for rest, choice in partial if not rest), None)
+    if whole is None:
         raise QuestionError(
-            f"the capacity is over other criteria than the {len(names)} interpretations of these readings: "
+            f"the criterion {name[:60]!r} of the capacity is not an interpretation of these readings: "
             f"make it over interpretations(readings)."
         )
-    bottom, top = capacity.scale.bottom, capacity.scale.top
-    formula = parse_formula(truth, readings) if isinstance(truth, str) else truth
-    degrees = {}
-    for name, choice in zip(names, _all(readings), strict=True):
-        if callable(formula):
-            degrees[name] = formula({r.name: r.values[k] for r, k in zip(readings, choice, strict=True)})
-        else:
-            degrees[name] = top if holds(formula, choice) else bottom
-    return sugeno(capacity, degrees)
+    return whole
+
+
+class _OnePass:
+    """A formula integrated part by part, if its parts are about different readings; else by enumeration."""
+
+    def __init__(self, readings: Sequence[Reading], formula: Any, beliefs: Any) -> None:
+        self.readings, self.formula, self.beliefs = readings, formula, beliefs
+        self.by_parts = not callable(formula) and not callable(beliefs)
+
+    def see_size(self, indices: Iterable[int]) -> None:
+        size = prod(len(self.readings[index].values) for index in indices)
+        if size > _MOST:
+            raise TooLargeError(
+                f"this formula has {size:,} interpretations that no part decides alone, more than {_MOST:,}. "
+                f"Write it so that each reading occurs once, or use a capacity with few focal sets."
+            )
+
+
+def _parts_of(formula: LogicFormula) -> list[LogicFormula] | None:
+    """Return the parts of an *and* or *or* if they are about different readings."""
+    assert isinstance(formula, Every | Some)
+    parts = joined(formula.parts) if isinstance(formula, Every) else list(formula.parts)
+    counts = Counter(index for part in parts for index in indices_in(part))
+    return parts if max(counts.values(), default=0) <= 1 else None
+
+
+class _Independent(_OnePass):
+    """The readings one after the other, each by its own capacity (docs/theory.md 12.10)."""
+
+    def __init__(
+        self, measures: Mapping[str, SetFunction], readings: Any, formula: Any, beliefs: Any
+    ) -> None:
+        super().__init__(readings, formula, beliefs)
+        strange = sorted(set(measures) ^ {reading.name for reading in readings})
+        if strange:
+            raise QuestionError(f"give a capacity for each reading and no other: see {strange[0]!r}.")
+        self.measures = [measures[reading.name] for reading in readings]
+        for mu, reading in zip(self.measures, readings, strict=True):
+            if list(map(str, mu.criteria)) != list(reading.values):
+                raise QuestionError(
+                    f"the capacity of {reading.name} must be over its values, {', '.join(reading.values)}."
+                )
+        scales = {mu.scale for mu in self.measures}
+        if len(scales) > 1:
+            raise QuestionError("the capacities of the readings are on different scales. Use one for all.")
+        self.scale = next(iter(scales))
+
+    def integral(self) -> Any:
+        everything = range(len(self.readings))
+        if not self.by_parts:
+            self.see_size(everything)
+            degree = _degree_of(
+                self.formula, self.beliefs, self.readings, (self.scale.bottom, self.scale.top)
+            )
+            return self.nested(everything, degree, [])
+        mine = indices_in(self.formula)
+        return min(
+            self.value(self.formula), *(self.belief(k) for k in everything if k not in mine), self.scale.top
+        )
+
+    def belief(self, index: int) -> Any:
+        """The integral of the belief in one reading."""
+        return self.alone(index, lambda value: self.scale.top)  # noqa: ARG005
+
+    def alone(self, index: int, truth: Callable[[int], Any]) -> Any:
+        mu, row = self.measures[index], None if self.beliefs is None else self.beliefs[index]
+        values = [truth(k) if row is None else min(truth(k), row[k]) for k in range(len(mu.criteria))]
+        return sugeno(mu, dict(zip(mu.criteria, values, strict=True)))
+
+    def value(self, formula: LogicFormula) -> Any:
+        """The integral of a formula and of the belief in its readings."""
+        bottom, top = self.scale.bottom, self.scale.top
+        if isinstance(formula, OneOf):
+            return self.alone(formula.place, lambda k: top if k in formula.allowed else bottom)
+        parts = None if isinstance(formula, Listed) else _parts_of(formula)
+        if parts is None:
+            indices = sorted(indices_in(formula))
+            self.see_size(indices)
+
+            def degree(choice: Sequence[int]) -> Any:
+                full = [0] * len(self.readings)
+                for index, k in zip(indices, choice, strict=True):
+                    full[index] = k
+                return top if holds(formula, full) else bottom
+
+            return self.nested(indices, degree, [], with_belief=True)
+        if isinstance(formula, Every):
+            return min((self.value(part) for part in parts), default=top)
+        beliefs = [min((self.belief(k) for k in indices_in(part)), default=top) for part in parts]
+        return max(
+            (
+                min(self.value(part), *beliefs[:number], *beliefs[number + 1 :], top)
+                for number, part in enumerate(parts)
+            ),
+            default=bottom,
+        )
+
+    def nested(
+        self,
+        indices: Sequence[int],
+        degree: Callable[[Sequence[int]], Any],
+        choice: list[int],
+        with_belief: bool = False,
+    ) -> Any:
+        """The integral over these readings, the first outermost."""
+        if len(choice) == len(indices):
+            return degree(choice)
+        index = indices[len(choice)]
+
+        def inner(k: int) -> Any:
+            return self.nested(indices, degree, [*choice, k], with_belief)
+
+        if with_belief:
+            return self.alone(index, inner)
+        mu = self.measures[index]
+        return sugeno(mu, {name: inner(k) for k, name in enumerate(mu.criteria)})
+
+
+class _Shares(_OnePass):
+    """The share of the models, weighted value by value, at every level of belief."""
+
+    def __init__(self, distortion: Distortion, readings: Any, formula: Any, beliefs: Any) -> None:
+        super().__init__(readings, formula, beliefs)
+        if not isinstance(distortion, Distortion):
+            raise QuestionError(
+                f"capacity is a {type(distortion).__name__}. Give a set function, a mapping from readings "
+                f"to set functions, or a Distortion."
+            )
+        self.distortion, self.weights = distortion, distortion.weights(readings)
+
+    def integral(self) -> Any:
+        if not self.by_parts:
+            self.see_size(range(len(self.readings)))
+            degree = _degree_of(self.formula, self.beliefs, self.readings, (Fraction(0), Fraction(1)))
+            shares: dict[Fraction, Fraction] = {}
+            for choice in product(*(range(len(reading.values)) for reading in self.readings)):
+                level = Fraction(degree(choice))
+                share = prod((row[k] for row, k in zip(self.weights, choice, strict=True)), start=Fraction(1))
+                shares[level] = shares.get(level, Fraction(0)) + share
+            return max(
+                min(
+                    level,
+                    self.distortion.worth(sum((s for v, s in shares.items() if v >= level), Fraction(0))),
+                )
+                for level in shares
+            )
+        levels = {degree for row in self.beliefs or () for degree in row} | {Fraction(1)}
+        best = Fraction(0)
+        for level in sorted(levels, reverse=True):
+            if level > best:
+                rows = (
+                    self.weights
+                    if self.beliefs is None
+                    else [
+                        [
+                            weight if degree >= level else Fraction(0)
+                            for weight, degree in zip(*pair, strict=True)
+                        ]
+                        for pair in zip(self.weights, self.beliefs, strict=True)
+                    ]
+                )
+                mine = indices_in(self.formula)
+                rest = prod((sum(row) for k, row in enumerate(rows) if k not in mine), start=Fraction(1))
+                best = max(best, min(level, self.distortion.worth(rest * self.share(self.formula, rows))))
+        return best
+
+    def share(self, formula: LogicFormula, rows: list[list[Fraction]]) -> Fraction:
+        """The weight of the models of a formula over its own readings."""
+        if isinstance(formula, OneOf):
+            return sum((rows[formula.place][k] for k in formula.allowed), Fraction(0))
+        parts = None if isinstance(formula, Listed) else _parts_of(formula)
+        if parts is not None:
+            totals = [prod((sum(rows[k]) for k in indices_in(part)), start=Fraction(1)) for part in parts]
+            models = [self.share(part, rows) for part in parts]
+            if isinstance(formula, Every):
+                return prod(models, start=Fraction(1))
+            none = prod((t - m for t, m in zip(totals, models, strict=True)), start=Fraction(1))
+            return prod(totals, start=Fraction(1)) - none
+        indices = sorted(indices_in(formula))
+        self.see_size(indices)
+        full, total = [0] * len(self.readings), Fraction(0)
+        for choice in product(*(range(len(self.readings[index].values)) for index in indices)):
+            for index, k in zip(indices, choice, strict=True):
+                full[index] = k
+            if holds(formula, full):
+                total += prod((rows[p][k] for p, k in zip(indices, choice, strict=True)), start=Fraction(1))
+        return total

@@ -4,7 +4,7 @@ A rule "if P then Q" has two parameters: s, the possibility of Q if P is false, 
 contrary of Q if P is true. With lambda the possibility of P and rho that of its contrary, the rule allows Q
 the degree max(s, lambda), and the contrary of Q max(r, rho). A value of the output is as possible as the
 rule that allows it least (docs/theory.md 12.8). This is the min-max form of possibilistic rule-based systems
-(Dubois, Prade; Baaj; Pi-NeSy by Baaj and Marquis).
+(Baaj and Marquis [BM25]).
 
 A conclusion may be a condition of later rules, so that rules form a cascade. `sugenet.fit.fit_rules` learns
 the parameters.
