@@ -405,3 +405,13 @@ def test_orness_of_every_family_is_the_mean_of_the_choquet_integral():
         if mu.is_capacity:
             assert orness(mu) == (5 * mean_choquet_by_orders(mu) - 1) / 3
     assert orness(Dense(3, [0, 0.25, 0.25, 0.5, 0.5, 0.75, 0.75, 1], UNIT)) == pytest.approx(0.5)
+
+
+def test_fractions_of_many_digits_stay_exact():
+    rng = np.random.default_rng(3)
+    long = [F(int(rng.integers(1, 1 << 60)), (1 << 61) - 1) ** 3 for _ in range(32)]
+    mu = Dense.of(Focal(5, dict(enumerate(long))))
+    for size in range(6):
+        for index in INDICES:
+            for found, value in interactions(mu, size, index).items():
+                assert value == by_definition(mu, mu.criteria.mask(found), index)

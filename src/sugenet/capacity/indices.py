@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from functools import lru_cache, singledispatch
+from functools import lru_cache, reduce, singledispatch
 from itertools import accumulate, combinations, pairwise
-from math import comb, factorial, gcd, lcm
+from math import comb, factorial, gcd
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -379,36 +379,65 @@ def _plain(values: Iterable[Fraction], inputs: Iterable[Any]) -> list[Number]:
 @singledispatch
 def _values(mu: SetFunction, masks: Sequence[int], index: Index) -> list[Number]:
     """Return the index of each set of criteria in `masks`, all of the same size; here from a table."""
-    table, unit = _arithmetic(mu.table())
-    n = len(mu.criteria)
-    if masks and masks[0].bit_count() == 1:
-        sums = _member_differences(table, n)
-        rows = [sums[mask.bit_length() - 1] for mask in masks]
+    parts, unit = _arithmetic(mu.table())
+    n, size = len(mu.criteria), masks[0].bit_count() if masks else 0
+    if len(masks) < FEW:
+        rows = [[_by_size(_difference(part, mask), n - size) for mask in masks] for part in parts]
     else:
-        rows = [_by_size(_difference(table, mask), n - mask.bit_count()) for mask in masks]
-    rest = n - masks[0].bit_count() if masks else 0
+        every = [_by_sets(part, n, size) for part in parts]
+        rows = [[found[mask] for mask in masks] for found in every]
     if unit is None:
-        return [float(mean_of_sizes(row.tolist(), rest, index)) for row in rows]
-    return [mean_of_sizes([int(value) for value in row.tolist()], rest, index) / unit for row in rows]
+        return [
+            float(value) for value in np.array(rows[0]).reshape(-1, n - size + 1) @ _shares(n - size, index)
+        ]
+    width = _digit_bits(n)
+    sums = (
+        [reduce(lambda high, low: (high << width) + int(low), digits, 0) for digits in zip(*row, strict=True)]
+        for row in zip(*rows, strict=True)
+    )
+    return [mean_of_sizes(row, n - size, index) / unit for row in sums]
 
 
-def _arithmetic(table: Codes) -> tuple[Floats, int | None]:
-    """Return values to add up: floats and None, or integers (as floats if sums are exact) and their unit."""
-    if table.dtype == np.float64:
-        few = table[:: max(1, table.size >> 10)]
-        return (
-            (table, 1)
-            if all(bool(np.all((part == 0) | (part == 1))) for part in (few, table))
-            else (table, None)
-        )
+FEW = 4
+"""Number of sets up to which the table is read once for each set."""
+
+
+def _shares(n: int, index: Index) -> Floats:
+    """Return the weight of one set of each size among n criteria."""
+    return np.array([float(mean_of_sizes([0] * size + [1], n, index)) for size in range(n + 1)])
+
+
+def _digit_bits(n: int) -> int:
+    """Return a number of bits for which sums of 2^n integers of that size are exact in floats."""
+    return 52 - n
+
+
+def _arithmetic(table: Codes) -> tuple[list[Floats], int | None]:
+    """Return values to add up: floats and None; or the digits of integers, highest first, and their unit.
+
+    Digits are floats, so that sums use the fast kernels of NumPy, and small enough for all sums to be exact.
+    """
     if table.dtype != object:
-        return table.astype(np.float64), 1
+        few = table[:: max(1, table.size >> 10)]
+        is_exact = table.dtype != np.float64 or all(
+            bool(np.all((part == 0) | (part == 1))) for part in (few, table)
+        )
+        return [table.astype(np.float64)], 1 if is_exact else None
     if _has_floats(table):
-        return table.astype(np.float64), None
-    fractions = [Fraction(value) for value in table]
-    unit = lcm(1, *{value.denominator for value in fractions})
-    exact = np.array([int(value * unit) for value in fractions], dtype=object)
-    return (exact.astype(np.float64) if unit * table.size < 1 << 53 else exact), unit
+        return [table.astype(np.float64)], None
+    integers, unit = transforms.integers(table)
+    return _digits(integers.tolist()), unit
+
+
+def _digits(integers: Sequence[int]) -> list[Floats]:
+    """Return the digits of nonnegative integers, highest first, with base 2^(52 - n) for 2^n integers."""
+    width = _digit_bits(len(integers).bit_length() - 1)
+    count = max(1, -(-max(integers).bit_length() // width))
+    window = (1 << width) - 1
+    return [
+        np.array([value >> place * width & window for value in integers], dtype=np.float64)
+        for place in reversed(range(count))
+    ]
 
 
 def _difference(table: Floats, mask: int) -> Floats:
@@ -419,52 +448,52 @@ def _difference(table: Floats, mask: int) -> Floats:
     return table
 
 
-def _split(table: Floats, n: int) -> tuple[Floats, Floats, Floats, int, int]:
-    """Return the table as a matrix, low criteria along rows and high ones down columns, and the sizes of the
-    sets.
+def _by_size(table: Floats, n: int) -> Floats:
+    """Return the sum of a table over the sets of each size."""
+    return _by_sets(table, n, 0)[0]
+
+
+def _by_sets(table: Floats, n: int, size: int) -> dict[int, Floats]:
+    """Return, for all sets T of one size, the sum of D_T over the sets of each size outside T.
+
+    The table is a matrix, low criteria along rows and high ones down columns. T is a low and a high part, and
+    D_T the product of one pattern for each: so the sums are products of matrices.
     """
     low = n // 2
-    high = n - low
-    low_sizes, high_sizes = (
-        (transforms.sizes(m) == np.arange(m + 1)[:, None]).astype(
-            table.dtype if table.dtype == object else np.float64
-        )
-        for m in (low, high)
-    )
-    return table.reshape(1 << high, 1 << low), low_sizes, high_sizes, low, high
+    matrix = table.reshape(1 << (n - low), 1 << low)
+    found: dict[int, Floats] = {}
+    for above in range(max(0, size - low), min(size, n - low) + 1):
+        highs, tall = _patterns(n - low, above)
+        lows, wide = _patterns(low, size - above)
+        sums = (tall @ matrix) @ wide.T if len(tall) <= len(wide) else tall @ (matrix @ wide.T)
+        blocks = sums.reshape(len(highs), -1, len(lows), len(wide) // len(lows)).swapaxes(1, 2)
+        totals = _diagonals(blocks).reshape(-1, n - size + 1)
+        masks = (high << low | part for high in highs for part in lows)
+        found.update(zip(masks, totals, strict=True))
+    return found
+
+
+@lru_cache(maxsize=8)
+def _patterns(n: int, size: int) -> tuple[list[int], Floats]:
+    """Return the sets T of one size among n criteria, and for each of them and each number k a row: the signs
+    of D_T on the sets with k members outside T, and 0 on others.
+    """
+    every = np.arange(1 << n, dtype=np.uint32)
+    masks = [sum(1 << index for index in chosen) for chosen in combinations(range(n), size)]
+    rows = np.zeros((len(masks), n - size + 1, 1 << n))
+    for row, mask in zip(rows, masks, strict=True):
+        outside = np.bitwise_count(every & ~np.uint32(mask))
+        row[outside, every] = 1.0 - 2.0 * (np.bitwise_count(~every & np.uint32(mask)) % 2)
+    return masks, rows.reshape(-1, 1 << n)
 
 
 def _diagonals(sums: Floats) -> Floats:
     """Add up the last two axes, sizes of a low and of a high part, by total size."""
     *rest, rows, columns = sums.shape
-    out = np.zeros((*rest, rows + columns - 1), dtype=sums.dtype)
+    out = np.zeros((*rest, rows + columns - 1))
     for row in range(rows):
         out[..., row : row + columns] += sums[..., row, :]
     return out
-
-
-def _by_size(table: Floats, n: int) -> Floats:
-    """Return the sum of a table over the sets of each size."""
-    matrix, low_sizes, high_sizes, _, _ = _split(table, n)
-    return _diagonals(high_sizes @ matrix @ low_sizes.T)
-
-
-def _member_differences(table: Floats, n: int) -> Floats:
-    """Return, for every criterion, the sum of mu(A + i) - mu(A) over the sets A of each size without it.
-
-    Takes two passes over the table.
-    """
-    matrix, low_sizes, high_sizes, low, high = _split(table, n)
-    rows, columns = high_sizes @ matrix, matrix @ low_sizes.T
-    everything = _diagonals(rows @ low_sizes.T)
-    within = np.zeros((n, n + 1), dtype=everything.dtype)
-    for index in range(low):
-        holds = (np.arange(1 << low) >> index & 1).astype(bool)
-        within[index] = _diagonals(rows[:, holds] @ low_sizes[:, holds].T)
-    for index in range(high):
-        holds = (np.arange(1 << high) >> index & 1).astype(bool)
-        within[low + index] = _diagonals(high_sizes[:, holds] @ columns[holds])
-    return np.asarray(within[:, 1:] - (everything - within)[:, :-1])
 
 
 # --- families built from "at least tau of n" ----------------------------------------------------------------

@@ -11,7 +11,7 @@ import operator
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import singledispatch
-from itertools import accumulate, combinations, pairwise
+from itertools import accumulate, pairwise
 from math import comb
 from typing import Any
 
@@ -123,6 +123,12 @@ def maxitivity(mu: SetFunction) -> int:
 def minitivity(mu: SetFunction) -> int:
     """Return the smallest k for which mu is k-minitive: the maxitivity of its conjugate."""
     need_set_function(mu)
+    if (
+        _maxitivity.dispatch(type(mu)) is _maxitivity.dispatch(SetFunction)
+        and len(mu.criteria) <= TABLE_LIMIT
+    ):
+        # turned upside down, values compare as in the conjugate
+        return _largest_focal(-1 * mu.table()[::-1], -1 * mu.scale.codes([mu.scale.top])[0])
     return maxitivity(mu.conjugate())
 
 
@@ -355,6 +361,9 @@ def _needs_table(mu: SetFunction) -> bool:
 @singledispatch
 def _is_self_conjugate(mu: SetFunction) -> bool:
     table = mu.table()
+    if table.dtype == np.float64:
+        total = table + table[::-1]
+        return bool(np.all(total == 1)) and not np.any(_rounding_error(table, table[::-1], total))
     return bool(np.all(table == mu.scale.reverse_codes(table[::-1])))
 
 
@@ -437,9 +446,12 @@ def _maxitivity(mu: SetFunction) -> int:
             mu.focal_masks(), "maxitivity", "Ask it of the parts that the set function is made of."
         )
         return max((mask.bit_count() for mask, _ in pairs), default=0)
-    bottom = mu.scale.codes([mu.scale.bottom])[0]
-    focal = transforms.inner_moebius(mu.table(), bottom) != bottom
-    return int(transforms.sizes(len(mu.criteria))[focal].max(initial=0))
+    return _largest_focal(mu.table(), mu.scale.codes([mu.scale.bottom])[0])
+
+
+def _largest_focal(table: Codes, bottom: Any) -> int:
+    focal = transforms.inner_moebius(table, bottom) != bottom
+    return int(transforms.sizes(table.size.bit_length() - 1)[focal].max(initial=0))
 
 
 @_maxitivity.register
@@ -531,16 +543,27 @@ def _is_modular(mu: SetFunction, sign: int) -> bool:
 def _family_modular(mu: SetFunction, sign: int) -> bool:
     if mu.scale == BOOLEAN:
         return _boolean_modular(mu, sign)
-    table = mu.table()
-    if table.dtype == object:
-        table = np.array([Fraction(value) for value in table], dtype=object)
-    for low, high in combinations(range(len(mu.criteria)), 2):
-        sets = table.reshape(-1, 2, 1 << (high - low - 1), 2, 1 << low)
-        joined = sets[:, 1, :, 1], sets[:, 0, :, 0]
-        apart = sets[:, 1, :, 0], sets[:, 0, :, 1]
-        if _some_sum_exceeds(*((joined, apart) if sign < 0 else (apart, joined))):
-            return False
+    table = sign * transforms.integers(mu.table())[0]
+    for high in range(len(mu.criteria)):
+        pairs = table.reshape(-1, 2, 1 << high)
+        rise = pairs[:, 1] - pairs[:, 0]
+        rest = _rounding_error(pairs[:, 1], -pairs[:, 0], rise) if rise.dtype == np.float64 else rise[:0]
+        is_rounded = bool(rest.any())
+        for low in range(high):
+            before, after = _halved(rise, low)
+            if np.any(after < before):
+                return False
+            if is_rounded:  # equal rounded rises differ by their rounding errors
+                lesser, greater = _halved(rest, low)
+                if np.any((after == before) & (greater < lesser)):
+                    return False
     return True
+
+
+def _halved(rise: Codes, low: int) -> tuple[Codes, Codes]:
+    """Return the rises without and with one of the lower criteria."""
+    halves = rise.reshape(-1, 2, 1 << low)
+    return halves[:, 0], halves[:, 1]
 
 
 def _boolean_modular(mu: SetFunction, sign: int) -> bool:
@@ -553,19 +576,6 @@ def _boolean_modular(mu: SetFunction, sign: int) -> bool:
     if sign > 0:
         return bool(mu.at(sum(1 << index for index in indices if not mu.at(full ^ 1 << index))) == 1)
     return bool(mu.at(full ^ sum(1 << index for index in indices if mu.at(1 << index))) == 0)
-
-
-def _some_sum_exceeds(left: tuple[Codes, Codes], right: tuple[Codes, Codes]) -> bool:
-    """Return whether a + b > c + d somewhere, exactly: rounding keeps the order of sums, and equal rounded
-    sums differ by their rounding errors.
-    """
-    total, other = left[0] + left[1], right[0] + right[1]
-    if np.any(total > other):
-        return True
-    if total.dtype != np.float64:
-        return False
-    tied = total == other
-    return bool(np.any(tied & (_rounding_error(*left, total) > _rounding_error(*right, other))))
 
 
 def _rounding_error(a: Codes, b: Codes, total: Codes) -> Codes:

@@ -8,6 +8,8 @@ every transform is n sweeps over the whole table, O(n 2^n).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
+from math import lcm
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ __all__ = [
     "additive_moebius",
     "additive_zeta",
     "inner_moebius",
+    "integers",
     "max_zeta",
     "sizes",
     "violation",
@@ -37,14 +40,27 @@ def sizes(n: int) -> Codes:
     return np.bitwise_count(np.arange(1 << n, dtype=np.uint32)).astype(np.int8)
 
 
+def integers(table: Codes) -> tuple[Codes, int]:
+    """Return a table of fractions as integers over their common denominator, and this; any other table
+    unchanged, and 1.
+    """
+    if table.dtype != object:
+        return table, 1
+    fractions = [Fraction(value) for value in table.tolist()]
+    unit = lcm(1, *{value.denominator for value in fractions})
+    exact = [value.numerator * (unit // value.denominator) for value in fractions]
+    small = unit.bit_length() + len(exact).bit_length() < 63  # then sums of all values fit, too
+    return np.array(exact, dtype=np.int64 if small else object), unit
+
+
 def violation(table: Codes) -> tuple[int, int] | None:
     """Return masks A, B with A a subset of B, one criterion apart, and a larger value on A; None if the table
     is monotone.
     """
     for position, (without, within) in enumerate(_halves(table)):
-        falls = np.argwhere(without > within)
-        if falls.size:
-            rest, step = (int(index) for index in falls[0])
+        falls = np.asarray(without > within)
+        if falls.any():
+            rest, step = divmod(int(falls.argmax()), falls.shape[1])
             mask = (rest << (position + 1)) + step
             return mask, mask | 1 << position
     return None
