@@ -1,4 +1,5 @@
 import copy
+import json
 import pickle
 from decimal import Decimal
 from fractions import Fraction
@@ -8,7 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sugenet.capacity import BOOLEAN, UNIT, Complement, Ordinal, Scale
+from sugenet.capacity import (
+    BOOLEAN,
+    UNIT,
+    Complement,
+    Ordinal,
+    Possibility,
+    RuleSet,
+    Scale,
+    selection_rules,
+    sugeno,
+)
 from sugenet.errors import ScaleError
 from tests.capacity.oracles import GRADES, numbers, scale_values, scales
 
@@ -144,10 +155,32 @@ def test_names_of_levels_are_told_apart_to_the_last_character():
     assert scale.codes(np.empty((0, 3), dtype=object)).shape == (0, 3)
 
 
-def test_numbers_are_known_by_their_digits_and_come_back_as_text():
+def test_levels_have_the_names_that_were_given():
     scale = Ordinal([np.int64(1), 2])
     assert scale.codes([1, "2", np.int8(2)]).tolist() == [0, 1, 1]
-    assert [scale.check(value) for value in (1, "1", np.int64(2))] == ["1", "1", "2"]
+    assert [scale.check(value) for value in (1, "1", np.int64(2))] == [1, 1, 2]
+    assert Ordinal(["1", "2"]).check(1) == "1"
+    assert Ordinal(["1", 2]) != Ordinal([1, 2])
+    worst, best = Ordinal([7, "3"]).levels
+    assert (worst, best, str(worst), f"{worst}", worst + 1) == (7, "3", "7", "7", 8)
+    assert worst < best
+    assert worst < 3
+    assert sorted([best, worst]) == [7, "3"]
+    assert sugeno(Possibility([2, 0, 1], Ordinal(range(3))), [1, 2, 2]) == 1
+
+
+@pytest.mark.parametrize("names", [range(3), ["0", "1", "2"], ["0", 1, -2], ["-2", "a b", "if"]])
+def test_levels_are_written_and_read_back(names):
+    scale = Ordinal(names)
+    assert [type(level) for level in pickle.loads(pickle.dumps(scale.levels))] == list(
+        map(type, scale.levels)
+    )
+    assert Scale.from_json(json.loads(json.dumps(scale.to_json()))) == scale
+    for level in scale.levels:
+        back = scale.value_from_json(json.loads(json.dumps(scale.value_to_json(level))))
+        assert (back, type(back)) == (level, type(level))
+    rules = selection_rules(Possibility(scale.levels, scale))
+    assert RuleSet.from_text(rules.to_text()) == rules == RuleSet.from_json(rules.to_json())
 
 
 @given(

@@ -384,8 +384,8 @@ def _values(mu: SetFunction, masks: Sequence[int], index: Index) -> list[Number]
     if len(masks) < FEW:
         rows = [[_by_size(_difference(part, mask), n - size) for mask in masks] for part in parts]
     else:
-        every = [_by_sets(part, n, size) for part in parts]
-        rows = [[found[mask] for mask in masks] for found in every]
+        by_mask = [_by_sets(part, n, size) for part in parts]
+        rows = [[sums[mask] for mask in masks] for sums in by_mask]
     if unit is None:
         return [
             float(value) for value in np.array(rows[0]).reshape(-1, n - size + 1) @ _shares(n - size, index)
@@ -435,8 +435,8 @@ def _digits(integers: Sequence[int]) -> list[Floats]:
     count = max(1, -(-max(integers).bit_length() // width))
     window = (1 << width) - 1
     return [
-        np.array([value >> place * width & window for value in integers], dtype=np.float64)
-        for place in reversed(range(count))
+        np.array([value >> number * width & window for value in integers], dtype=np.float64)
+        for number in reversed(range(count))
     ]
 
 
@@ -461,7 +461,7 @@ def _by_sets(table: Floats, n: int, size: int) -> dict[int, Floats]:
     """
     low = n // 2
     matrix = table.reshape(1 << (n - low), 1 << low)
-    found: dict[int, Floats] = {}
+    by_mask: dict[int, Floats] = {}
     for above in range(max(0, size - low), min(size, n - low) + 1):
         highs, tall = _patterns(n - low, above)
         lows, wide = _patterns(low, size - above)
@@ -469,8 +469,8 @@ def _by_sets(table: Floats, n: int, size: int) -> dict[int, Floats]:
         blocks = sums.reshape(len(highs), -1, len(lows), len(wide) // len(lows)).swapaxes(1, 2)
         totals = _diagonals(blocks).reshape(-1, n - size + 1)
         masks = (high << low | part for high in highs for part in lows)
-        found.update(zip(masks, totals, strict=True))
-    return found
+        by_mask.update(zip(masks, totals, strict=True))
+    return by_mask
 
 
 @lru_cache(maxsize=8)

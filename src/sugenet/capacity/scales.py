@@ -323,17 +323,19 @@ class UnitInterval(Scale):
         return "[0, 1]"
 
 
-class Level(str):
-    """One named level of an `Ordinal` scale: a string, ordered by its rank, not alphabetically."""
+class Level:
+    """One level of an `Ordinal` scale: text or an integer, as its name is, but ordered by its rank.
+
+    Examples
+    --------
+    >>> bad, good = Ordinal(["worse", "better"]).levels
+    >>> bad < good, good == "better", Ordinal([2, 1]).levels, max(Ordinal([2, 1]).levels)
+    (True, True, (2, 1), 1)
+    """
 
     scale: Ordinal
     rank: int
-    __slots__ = ("rank", "scale")
-
-    def __new__(cls, name: str, scale: Ordinal, rank: int) -> Level:
-        self = super().__new__(cls, name)
-        self.scale, self.rank = scale, rank
-        return self
+    __slots__ = ()
 
     def _rank_of(self, other: object) -> int:
         if isinstance(other, Level) and other.scale is self.scale:
@@ -356,7 +358,23 @@ class Level(str):
         return _level, (self.scale.names, self.rank)
 
 
-def _level(names: tuple[str, ...], rank: int) -> Level:
+class _Word(Level, str):
+    """A level named by text."""
+
+    __slots__ = ("rank", "scale")
+
+
+class _Whole(Level, int):
+    """A level named by an integer."""
+
+
+def _named(name: str | int, scale: Ordinal, rank: int) -> Level:
+    level = _Whole(name) if isinstance(name, int) else _Word(name)
+    level.scale, level.rank = scale, rank
+    return level
+
+
+def _level(names: tuple[str | int, ...], rank: int) -> Level:
     return Ordinal(names).levels[rank]
 
 
@@ -364,8 +382,8 @@ def _level(names: tuple[str, ...], rank: int) -> Level:
 class Ordinal(Scale):
     """A finite chain of named levels, worst first.
 
-    Names are text or integers. Integers are stored as digits, and levels are returned as text:
-    ``Ordinal(range(5))`` has the levels ``'0'`` to ``'4'`` and accepts both 3 and ``'3'``.
+    Names are text or integers, and levels are returned with these names: ``Ordinal(range(5))`` has the levels
+    0 to 4. The text of an integer is accepted for it, too: both 3 and ``'3'``.
 
     Examples
     --------
@@ -379,7 +397,7 @@ class Ordinal(Scale):
     sugenet.errors.ScaleError: value is 'great', which is not a level. The levels are bad < ok < good.
     """
 
-    names: tuple[str, ...]
+    names: tuple[str | int, ...]
 
     def __init__(self, names: Iterable[object]) -> None:
         if isinstance(names, str):
@@ -410,11 +428,14 @@ class Ordinal(Scale):
             raise ScaleError(
                 f"level {doubled!r} occurs twice in {list(texts)}. Every level needs its own name."
             )
-        object.__setattr__(self, "names", texts)
+        exact = (
+            name if isinstance(name, str) else int(text) for name, text in zip(raw_names, texts, strict=True)
+        )
+        object.__setattr__(self, "names", tuple(exact))
 
     @cached_property
     def _by_name(self) -> dict[str, Level]:
-        return {name: Level(name, self, rank) for rank, name in enumerate(self.names)}
+        return {str(name): _named(name, self, rank) for rank, name in enumerate(self.names)}
 
     @cached_property
     def levels(self) -> tuple[Level, ...]:
@@ -480,14 +501,14 @@ class Ordinal(Scale):
 
     def value_to_json(self, value: Value) -> Any:
         """Return the name of the level."""
-        return str(value)
+        return int(value) if isinstance(value, int) else str(value)
 
     def to_json(self) -> dict[str, Any]:
         """Return the names of the levels, worst first."""
         return {"kind": "ordinal", "levels": list(self.names)}
 
     def __str__(self) -> str:
-        return " < ".join(self.names)
+        return " < ".join(map(str, self.names))
 
 
 def _can_name(value: object) -> bool:

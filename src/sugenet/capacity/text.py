@@ -169,11 +169,11 @@ def write_name(name: Criterion) -> str:
 
 
 def write_value(value: Value, scale: Scale) -> str:
-    """Return a value as written in a rule: levels in quotes unless they are plain words or numbers, 0.0 and
+    """Return a value as written in a rule: levels in quotes unless they are plain words or integers, 0.0 and
     1.0 as 0 and 1.
     """
     if isinstance(scale, Ordinal):
-        return str(value) if NUMBER.fullmatch(value) else write_name(str(value))
+        return write_name(value)
     return str(int(value)) if value in (scale.bottom, scale.top) else str(value)
 
 
@@ -205,7 +205,7 @@ def read_header(lines: Iterator[tuple[int, str]]) -> tuple[Criteria, Scale]:
     rest = reader.rest()
     if rest in ("{0, 1}", "[0, 1]"):
         return criteria, BOOLEAN if rest == "{0, 1}" else UNIT
-    levels = list(map(str, reader.separated("<", reader.name)))
+    levels = reader.separated("<", reader.name)
     return criteria, _wrapped(lambda: Ordinal(levels), reader)
 
 

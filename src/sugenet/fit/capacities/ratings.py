@@ -160,7 +160,7 @@ class Ratings(Sentences):
     @cached_property
     def samples(self) -> SampleArrays:
         """The same samples as plain integers, for the checker and for exact arithmetic."""
-        levels = self.scale.names if isinstance(self.scale, Ordinal) else None
+        levels = tuple(map(str, self.scale.names)) if isinstance(self.scale, Ordinal) else None
         power = self._power if self.scale == UNIT else None
         if power is not None:
             top = 2 << power

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.capacity import Criteria, Focal, Nested, Ordinal, WeightedThreshold
-from sugenet.capacity.arguments import float_number
+from sugenet.capacity.arguments import float_number, plain
 from sugenet.capacity.text import Reader, write_name
 from sugenet.errors import CapacityError, SugenetError
 from sugenet.fit.sugeno.columns import FeatureLevels
@@ -420,7 +420,8 @@ class LearnedModel(Plottable):
     @cached_property
     def scale(self) -> Ordinal:
         """The levels of the target as a scale."""
-        return Ordinal([str(level) for level in self.levels])
+        labels = [plain(level) for level in self.levels]
+        return Ordinal([label if type(label) is int else str(label) for label in labels])
 
     @property
     def capacities(self) -> tuple[Focal, ...] | tuple[Nested]:
