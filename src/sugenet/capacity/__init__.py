@@ -6,6 +6,7 @@ The package has set functions, transforms, integrals, rules and indices.
 from sugenet.capacity.base import FocalSet, SetFunction
 from sugenet.capacity.combine import Conjugate, Join, Meet, Nested
 from sugenet.capacity.criteria import Criteria
+from sugenet.capacity.families import iter_possibilities, necessity_family, possibility_family
 from sugenet.capacity.indices import (
     additive_moebius,
     banzhaf,
@@ -118,14 +119,17 @@ __all__ = [
     "is_supermodular",
     "is_symmetric",
     "iter_elimination_rules",
+    "iter_possibilities",
     "iter_selection_rules",
     "lower_envelope",
     "maxitivity",
     "minitivity",
+    "necessity_family",
     "orness",
     "outer_moebius",
     "parse_rule",
     "possibilistic_base",
+    "possibility_family",
     "random_capacity",
     "selection_rules",
     "shapley",

@@ -10,15 +10,19 @@ assumed and never written (docs/theory.md 6.10).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Self
 
 from sugenet.capacity.base import FocalSet, SetFunction
+from sugenet.capacity.combine import Conjugate
 from sugenet.capacity.criteria import Criteria, Criterion
+from sugenet.capacity.integral import sugeno
 from sugenet.capacity.rules import RULE_LIMIT, lifting, read_sample, up_to
 from sugenet.capacity.scales import UNIT, Scale, Value
+from sugenet.capacity.tables import Focal
 from sugenet.capacity.text import (
     Reader,
     next_line,
@@ -93,6 +97,12 @@ class _Base(ABC):
                 f"since {value} is the bottom. Leave it out."
             )
         return Atom(criterion, value)
+
+    def _bodies(self) -> Iterator[FocalSet]:
+        """Yield the criteria of each formula with its weight."""
+        return (
+            FocalSet(frozenset(atom.criterion for atom in atoms), weight) for atoms, weight in self.formulas
+        )
 
     def _degrees(self, x: Mapping[Criterion, Any] | Sequence[Any]) -> dict[Criterion, Value]:
         """Check a sample: its values must be on the scale, and among the levels if the base is limited to
@@ -220,6 +230,59 @@ class _Base(ABC):
     def __call__(self, x: Mapping[Criterion, Any] | Sequence[Any]) -> Value:
         """Return the degree of a sample."""
 
+    @abstractmethod
+    def _on_sets(self) -> SetFunction:
+        """Return the degrees of the samples that have only bottom and top, as a set function."""
+
+    @abstractmethod
+    def _edge(self, atoms: Iterable[Atom], chain: Sequence[Value]) -> list[Value]:
+        """Return the sample that decides a formula: the greatest that violates a clause, or the least that
+        satisfies a term.
+        """
+
+    @abstractmethod
+    def _written(self, mu: SetFunction, levels: Iterable[Value]) -> Self:
+        """Return the base of a set function."""
+
+    def capacity(self) -> SetFunction:
+        """Return the set function whose Sugeno integral is the degree of every sample.
+
+        It is the inverse of `possibilistic_base` and `guaranteed_base`: a set is worth the degree of the
+        sample that has top on it and bottom elsewhere. Samples have the values in `levels`, or any on a
+        finite scale.
+
+        Raises
+        ------
+        CapacityError
+            If the degrees are not a Sugeno integral; the error names a sample that shows it.
+
+        Examples
+        --------
+        >>> formulas = [([("price", 1)], 0.6), ([("price", 1), ("safety", 1)], 1)]
+        >>> mu = PossibilisticBase(["price", "safety"], formulas, levels=[0, 1]).capacity()
+        >>> mu({"price"}), mu({"safety"}), mu(())
+        (1, 0.4, 0)
+        """
+        chain = self.scale.levels if self.levels is None else self.levels
+        if chain is None:
+            raise CapacityError(
+                f"this base does not limit the values of samples, and no base is a Sugeno integral on all of "
+                f"{self.scale}. Say which values samples have: {type(self).__name__}(..., levels=[0, 1])."
+            )
+        mu = self._on_sets()
+        # at these samples the two bases differ, if they differ anywhere
+        for atoms, _ in (*self.formulas, *self._written(mu, chain).formulas):
+            row = self._edge(atoms, chain)
+            integral = sugeno(mu, row, scale=self.scale)
+            if self(row) != integral:
+                sample = ", ".join(f"{name}: {value}" for name, value in zip(self.criteria, row, strict=True))
+                raise CapacityError(
+                    f"the degrees are not a Sugeno integral: that of {{{sample}}} is {self(row)}, and the "
+                    f"degrees of samples with only {self.scale.bottom} and {self.scale.top} would make it "
+                    f"{integral}. Limit the values of samples with levels=..., or mend the formulas."
+                )
+        return mu
+
     def __len__(self) -> int:
         return len(self.formulas)
 
@@ -274,6 +337,18 @@ class PossibilisticBase(_Base):
             if not any(degrees[name] >= level for name, level in formula.atoms)
         )
 
+    def _on_sets(self) -> SetFunction:
+        return Conjugate(Focal(self.criteria, self._bodies(), self.scale))
+
+    def _edge(self, atoms: Iterable[Atom], chain: Sequence[Value]) -> list[Value]:
+        row = dict.fromkeys(self.criteria, chain[-1])
+        for name, level in atoms:
+            row[name] = min(row[name], chain[bisect_left(chain, level) - 1])
+        return list(row.values())
+
+    def _written(self, mu: SetFunction, levels: Iterable[Value]) -> PossibilisticBase:
+        return possibilistic_base(mu, levels)
+
     @property
     def inconsistency(self) -> Value:
         """Return the inconsistency level, 1 - max of pi.
@@ -308,6 +383,18 @@ class GuaranteedBase(_Base):
     def __call__(self, x: Mapping[Criterion, Any] | Sequence[Any]) -> Value:
         """Return the degree delta(x): the largest weight among the satisfied terms."""
         return max((formula.weight for formula in self.satisfied(x)), default=self.scale.bottom)
+
+    def _on_sets(self) -> SetFunction:
+        return Focal(self.criteria, self._bodies(), self.scale)
+
+    def _edge(self, atoms: Iterable[Atom], chain: Sequence[Value]) -> list[Value]:
+        row = dict.fromkeys(self.criteria, chain[0])
+        for name, level in atoms:
+            row[name] = max(row[name], chain[bisect_left(chain, level)])
+        return list(row.values())
+
+    def _written(self, mu: SetFunction, levels: Iterable[Value]) -> GuaranteedBase:
+        return guaranteed_base(mu, levels)
 
     def satisfied(self, x: Mapping[Criterion, Any] | Sequence[Any]) -> tuple[Weighted, ...]:
         """Return the terms that the sample satisfies."""
