@@ -358,18 +358,18 @@ class Level:
         return _level, (self.scale.names, self.rank)
 
 
-class _Word(Level, str):
+class _WordLevel(Level, str):
     """A level named by text."""
 
     __slots__ = ("rank", "scale")
 
 
-class _Whole(Level, int):
+class _NumberLevel(Level, int):
     """A level named by an integer."""
 
 
 def _named(name: str | int, scale: Ordinal, rank: int) -> Level:
-    level = _Whole(name) if isinstance(name, int) else _Word(name)
+    level = _NumberLevel(name) if isinstance(name, int) else _WordLevel(name)
     level.scale, level.rank = scale, rank
     return level
 
