@@ -3,13 +3,14 @@ PYTHON ?= python3
 BIN := .venv/bin
 PYTHONS ?= python3.11 python3.12 python3.13  # those that `make dist` tries the wheel with, where they are
 
-.PHONY: install demo test test-all check format docs refresh dist lock lce clean
+.PHONY: install demo test test-all check kernels format docs refresh dist lock lce clean
 
 install: .venv/dev
 demo: .venv/core
 	@mkdir -p build && $(BIN)/sugenet demo -o build/demo.html
 
-test: install check
+test: install
+	@$(MAKE) --no-print-directory -j2 check kernels
 	$(BIN)/pytest -m "not slow" -n logical --dist worksteal
 
 test-all: install check
@@ -26,6 +27,9 @@ check: install
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+kernels: install  # compiled before all workers of the tests need them at once
+	$(BIN)/sugenet warm-up --quiet
 
 format: install
 	$(BIN)/ruff check --fix .
@@ -52,9 +56,10 @@ $(BIN)/python:
 	$(PYTHON) -m venv .venv
 
 # LOCKED=1, as CI has it, installs exactly what the lock files name, by hash; others get the ranges of pyproject.toml.
+# Modules are then compiled when they are first imported, since most of them never are.
 .venv/core: pyproject.toml | $(BIN)/python
 ifdef LOCKED
-	$(BIN)/pip install --quiet --require-hashes -r requirements-core.lock
+	$(BIN)/pip install --quiet --no-compile --require-hashes -r requirements-core.lock
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 else
 	$(BIN)/pip install --quiet --editable .
@@ -63,7 +68,7 @@ endif
 
 .venv/dev: pyproject.toml | $(BIN)/python
 ifdef LOCKED
-	$(BIN)/pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/pip install --quiet --no-compile --require-hashes -r requirements.lock
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 else
 	$(BIN)/pip install --quiet --editable ".[dev]"
