@@ -227,7 +227,7 @@ def test_counterexamples_on_the_command_line(instance, tmp_path):
 
 
 def test_time_that_is_up_is_a_timeout():
-    from sugenet.io.counterexamples import outcome_word
+    from sugenet.io.competition import outcome_word
     from sugenet.reason import Undecided
 
     query = around([0], 1, 0, 2)

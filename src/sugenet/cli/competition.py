@@ -44,8 +44,7 @@ def _run_instance(options: Namespace, screen: Screen) -> int:
 
 def _decided(options: Namespace, screen: Screen, begun: float) -> int:
     from sugenet.files import write_text
-    from sugenet.io.counterexamples import outcome_word, write_counterexample
-    from sugenet.io.instances import outputs_at, read_instance
+    from sugenet.io.competition import outcome_word, outputs_at, read_instance, write_counterexample
     from sugenet.reason import verify
 
     network, query = announced(

@@ -274,7 +274,7 @@ def _types(options: Namespace) -> dict[str, str]:
 def _tell_delimiter(options: Namespace, screen: Screen, sign: str | None) -> None:
     """Say which separator was recognized, unless it is a comma."""
     if options.delimiter is None and sign is not None and sign != ",":
-        from sugenet.io.plain.rows import SEPARATORS
+        from sugenet.io.plain.texts import SEPARATORS
 
         screen.tell(f"cells are separated by {SEPARATORS[sign]}")
 

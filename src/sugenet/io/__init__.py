@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from sugenet.files import write_text
     from sugenet.io.agreement import Agreement, verify_against
     from sugenet.io.c99.writer import write_c
-    from sugenet.io.counterexamples import write_counterexample
+    from sugenet.io.competition import read_instance, write_counterexample
     from sugenet.io.exact.domains import Bits, Integers, Reals
     from sugenet.io.exact.relaxed import PartialImportReport
     from sugenet.io.exact.report import ImportProof, ImportReport, LayerReport
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
         read_query,
         read_tflite,
     )
-    from sugenet.io.instances import read_instance
     from sugenet.io.native.file import load, save
     from sugenet.io.onnx.writer import write_onnx
     from sugenet.io.plain.texts import read_json
@@ -120,8 +119,7 @@ _PACKAGES = {
         "read_query",
         "read_tflite",
     ],
-    "io.counterexamples": ["write_counterexample"],
-    "io.instances": ["read_instance"],
+    "io.competition": ["read_instance", "write_counterexample"],
     "io.onnx.writer": ["write_onnx"],
     "io.samples": ["read_samples"],
     "io.plain.texts": ["read_json"],

@@ -35,15 +35,14 @@ from sugenet.io.marabou.interpreter import interpreter_of_query
 from sugenet.io.marabou.reader import chain_of_query, query_of_contents, read_input_query
 from sugenet.io.onnx import reader as onnx_reader
 from sugenet.io.onnx.alone import compare_nodes
-from sugenet.io.onnx.dataflow import plain_graph
 from sugenet.io.onnx.graph import Graph, read_graph
 from sugenet.io.onnx.interpreters import interpreters_of_graph
-from sugenet.io.onnx.narrow import narrowed
 from sugenet.io.onnx.own import own_network, prove_own
 from sugenet.io.onnx.quantized.network import level_import
 from sugenet.io.onnx.quantized.proof import prove_levels
 from sugenet.io.onnx.quantized.reader import is_quantized, read_program
-from sugenet.io.plain.gzipped import plain_file
+from sugenet.io.onnx.rewriting import narrowed, plain_graph
+from sugenet.io.plain.packed import plain_file
 from sugenet.io.plain.refusals import refuse_if, within
 from sugenet.io.proof.interpreters import SourceInterpreter, interpreter_of_chain
 from sugenet.io.proof.proving import prove_import

@@ -23,11 +23,15 @@ import numpy as np
 from sugenet.capacity.arguments import NUMBER, number_text, read_number
 from sugenet.errors import EncodingError, FileError, how_to_install
 from sugenet.files import write_bytes, write_text
-from sugenet.io.plain.gzipped import unzipped
-from sugenet.io.plain.packed import open_archive, read_array, refusing
+from sugenet.io.plain.packed import open_archive, read_array, refusing, unzipped
 from sugenet.io.plain.refusals import refuse_if, required, within
-from sugenet.io.plain.rows import LINE_LIMIT, csv_rows, otherwise_separated, recognized_delimiter
-from sugenet.io.plain.texts import read_standard_input
+from sugenet.io.plain.texts import (
+    LINE_LIMIT,
+    csv_rows,
+    otherwise_separated,
+    read_standard_input,
+    recognized_delimiter,
+)
 from sugenet.nn import Encoder, Network, OneHot, Steps
 from sugenet.nn.arrays import Array, Indices, Ints
 from sugenet.nn.samples import shape_text

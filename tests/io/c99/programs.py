@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sugenet.io.c99.inputs import raw_type
-from sugenet.io.c99.layers import sum_type
+from sugenet.io.c99.layers import raw_type, sum_type
 from sugenet.io.c99.writer import c_text
 from sugenet.nn import Network, OneHot
 

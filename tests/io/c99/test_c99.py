@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import sugenet as sg
 from sugenet.errors import FileError
 from sugenet.io import write_c
-from sugenet.io.proof.directed import directed
+from sugenet.io.proof.near import directed
 from sugenet.nn import (
     ConvLayer,
     DenseLayer,

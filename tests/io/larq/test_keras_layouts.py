@@ -22,7 +22,7 @@ from sugenet.io import Bits, Integers, import_file, read_larq  # noqa: E402
 from sugenet.io.exact.ops import Affine, Quantize, Sign  # noqa: E402
 from sugenet.io.larq import quantizers  # noqa: E402
 from sugenet.io.larq.keras_file import KerasLayer  # noqa: E402
-from sugenet.io.plain.ledger import Ledger  # noqa: E402
+from sugenet.io.plain.refusals import Ledger  # noqa: E402
 
 F = np.float32
 RANDOM = np.random.default_rng(3)

@@ -7,7 +7,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import sugenet as sg
 from sugenet.io.onnx.graph import read_graph
-from sugenet.io.onnx.narrow import narrowed
+from sugenet.io.onnx.rewriting import narrowed
 
 pytest.importorskip("onnxruntime", reason="ONNX Runtime is not installed")
 

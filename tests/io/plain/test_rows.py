@@ -8,7 +8,7 @@ import pytest
 
 import sugenet
 from sugenet.errors import FileError
-from sugenet.io.plain.rows import csv_rows
+from sugenet.io.plain.texts import csv_rows
 
 
 def rows(text, **options):
@@ -54,7 +54,7 @@ def test_nothing_else_reads_csv():
         if re.search(r"^\s*(import csv|from csv)\b|loadtxt|genfromtxt", path.read_text(), re.M)
     }
     assert found == {
-        "io/plain/rows.py",
+        "io/plain/texts.py",
         "io/arrays/interpreter.py",  # an interpreter shares nothing with the reader
         "io/samples.py",  # writes
         "sweeps/results.py",  # writes

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sugenet.io.proof.directed import directed
+from sugenet.io.proof.near import directed
 from sugenet.nn import DenseLayer, Head, Network, OneHot
 from tests.fuzzing.every_network import every_network
 from tests.problem.levels import every_input

@@ -14,10 +14,9 @@ import numpy as np
 from sugenet.capacity.arguments import float_number
 from sugenet.errors import CapacityError, FileError
 from sugenet.io.exact.ops import Affine, BatchNorm, LinearOp, Op, OpChain, Sign, check_numbers
-from sugenet.io.plain.ledger import Ledger
 from sugenet.io.plain.packed import open_archive
-from sugenet.io.plain.refusals import refuse_if, required, within
-from sugenet.io.plain.rows import csv_rows
+from sugenet.io.plain.refusals import Ledger, refuse_if, required, within
+from sugenet.io.plain.texts import csv_rows
 from sugenet.nn.arrays import Array, Doubles
 from sugenet.reading import open_text
 

@@ -15,11 +15,10 @@ import numpy as np
 
 from sugenet.errors import FileError
 from sugenet.files import write_text
-from sugenet.io.c99.inputs import raw_type, write_reader
-from sugenet.io.c99.layers import sum_type, write_head, write_layer
+from sugenet.io.c99.layers import raw_type, sum_type, write_head, write_layer, write_reader
 from sugenet.io.c99.text import Signal, Text, literal, wanted
 from sugenet.io.plain.refusals import refuse_if
-from sugenet.io.proof.directed import directed
+from sugenet.io.proof.near import directed
 from sugenet.nn import Encoder, Head, Layer, Network, OneHot, network_of
 
 __all__ = ["c_text", "write_c"]

@@ -23,8 +23,7 @@ from typing import Any
 from sugenet.errors import FileError
 from sugenet.io.hdf5 import Contents
 from sugenet.io.larq.hdf5_contents import CONTAINERS, DAMAGED, KERAS
-from sugenet.io.plain.ledger import Ledger
-from sugenet.io.plain.refusals import refuse_if, required, within
+from sugenet.io.plain.refusals import Ledger, refuse_if, required, within
 from sugenet.nn.arrays import Array
 from sugenet.reading import open_file, read_file
 

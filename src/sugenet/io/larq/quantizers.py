@@ -24,8 +24,7 @@ import numpy as np
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Affine, Op, Quantize, Sign
 from sugenet.io.larq.keras_file import KerasLayer
-from sugenet.io.plain.ledger import Ledger
-from sugenet.io.plain.refusals import refuse_if
+from sugenet.io.plain.refusals import Ledger, refuse_if
 from sugenet.nn.arrays import Array
 
 __all__ = [

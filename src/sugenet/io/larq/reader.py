@@ -49,8 +49,7 @@ from sugenet.io.larq.quantizers import (
     signed,
     steps_of,
 )
-from sugenet.io.plain.ledger import Ledger
-from sugenet.io.plain.refusals import refuse_if, required, within
+from sugenet.io.plain.refusals import Ledger, refuse_if, required, within
 from sugenet.nn.arrays import Array
 
 __all__ = ["chain_of_layers", "read_model"]

@@ -13,8 +13,7 @@ from typing import Any
 
 from sugenet.errors import FileError
 from sugenet.io.hdf5 import Contents, Hdf5File, Hdf5Format
-from sugenet.io.plain.ledger import Ledger
-from sugenet.io.plain.refusals import refuse_if
+from sugenet.io.plain.refusals import Ledger, refuse_if
 from sugenet.nn.arrays import Array
 
 __all__ = ["NIR", "NirNode", "chain_of_nodes"]

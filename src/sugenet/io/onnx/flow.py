@@ -18,7 +18,7 @@ import numpy as np
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Flatten, Op
 from sugenet.io.onnx.graph import Array
-from sugenet.io.onnx.shapes import Rearrangement
+from sugenet.io.onnx.operators import Rearrangement
 from sugenet.io.plain.refusals import refuse_if
 
 __all__ = ["MAX_VALUES", "OPEN_BATCH", "Axis", "Flow", "FlowLink", "Piece", "new_axis", "shape_of"]

@@ -18,8 +18,14 @@ from sugenet.errors import FileError
 from sugenet.io.exact.ops import Rounding
 from sugenet.io.onnx.flow import OPEN_BATCH
 from sugenet.io.onnx.graph import DTYPES, Array
-from sugenet.io.onnx.operators import constant_value
-from sugenet.io.onnx.shapes import REARRANGING, axes_of, integers, rearrangement, reduced_axes
+from sugenet.io.onnx.operators import (
+    REARRANGING,
+    axes_of,
+    constant_value,
+    integers,
+    rearrangement,
+    reduced_axes,
+)
 from sugenet.io.plain.refusals import refuse_if, required
 
 __all__ = [

@@ -13,7 +13,7 @@ from sugenet.errors import FileError
 from sugenet.io.exact.ops import Affine, AveragePool, Convolution, LinearOp, MaxPool, Pad
 from sugenet.io.onnx.flow import MAX_VALUES, Axis, Flow, new_axis
 from sugenet.io.onnx.graph import Array, Node
-from sugenet.io.onnx.shapes import axes_of, integers, reduced_axes
+from sugenet.io.onnx.operators import axes_of, integers, reduced_axes
 from sugenet.io.onnx.values import WindowRows
 from sugenet.io.plain.refusals import refuse_if
 

@@ -20,7 +20,7 @@ from sugenet.io.onnx.graph import Graph
 from sugenet.io.onnx.interpreter.program import Interpreter
 from sugenet.io.onnx.wire import Budget, Message
 from sugenet.io.onnx.writer import CERTAIN, PROPERTY, onnx_bytes
-from sugenet.io.proof.directed import directed
+from sugenet.io.proof.near import directed
 from sugenet.io.proof.proving import different, work_of
 
 __all__ = ["own_network", "prove_own"]

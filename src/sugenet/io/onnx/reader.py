@@ -17,14 +17,22 @@ import numpy as np
 
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import OpChain, Picks
-from sugenet.io.onnx.dataflow import plain_graph
 from sugenet.io.onnx.flow import MAX_VALUES, OPEN_BATCH, Flow
 from sugenet.io.onnx.fold import ELEMENTWISE, OTHERS, Folder, of_samples
 from sugenet.io.onnx.graph import DTYPES, Array, Graph, Node, Port, Subgraph, read_graph
 from sugenet.io.onnx.layers import convolution, gathered, gemm, linear, padded, patches, pooled, reduced
-from sugenet.io.onnx.operators import BEHIND_TAILS, DOMAINS, TAILS, checked, left_over
+from sugenet.io.onnx.operators import (
+    BEHIND_TAILS,
+    DOMAINS,
+    REARRANGING,
+    TAILS,
+    checked,
+    left_over,
+    rearrangement,
+    tail_axis,
+)
 from sugenet.io.onnx.patterns import POINTWISE, batch_norm, elementwise, multi_threshold
-from sugenet.io.onnx.shapes import REARRANGING, rearrangement, tail_axis
+from sugenet.io.onnx.rewriting import plain_graph
 from sugenet.io.onnx.values import (
     Constant,
     Curve,

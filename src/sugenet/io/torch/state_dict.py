@@ -34,8 +34,7 @@ from sugenet.io.exact.ops import (
     numbers,
     rounded,
 )
-from sugenet.io.plain.ledger import Ledger
-from sugenet.io.plain.refusals import refuse_if, required, within
+from sugenet.io.plain.refusals import Ledger, refuse_if, required, within
 from sugenet.io.torch.architecture import Architecture, Layout, Part, known_layout, recognized_chain
 from sugenet.io.torch.saved import Arrays, arrays_of_state, read_checkpoint
 from sugenet.nn.arrays import Array

@@ -18,8 +18,7 @@ from sugenet.errors import FileError
 from sugenet.io.onnx.graph import DTYPES, Array, Graph, Node
 from sugenet.io.onnx.interpreter.tensors import UncomparableError
 from sugenet.io.onnx.interpreter.windows import cut, window_axes
-from sugenet.io.onnx.operators import checked, constant_value
-from sugenet.io.onnx.shapes import rearrangement
+from sugenet.io.onnx.operators import checked, constant_value, rearrangement
 from sugenet.io.plain.refusals import refuse_if, required
 from sugenet.nn.arrays import Bits
 

@@ -20,8 +20,14 @@ from sugenet.io.onnx.interpreter.tensors import (
     constant,
     exact_products,
 )
-from sugenet.io.onnx.operators import constant_value
-from sugenet.io.onnx.shapes import REARRANGING, axis_within, rearrangement, reduced_axes, tail_axis
+from sugenet.io.onnx.operators import (
+    REARRANGING,
+    axis_within,
+    constant_value,
+    rearrangement,
+    reduced_axes,
+    tail_axis,
+)
 from sugenet.io.plain.refusals import refuse_if
 
 __all__ = ["MOVES"]

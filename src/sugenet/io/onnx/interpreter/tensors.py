@@ -16,8 +16,7 @@ import numpy as np
 
 from sugenet.errors import FileError
 from sugenet.io.onnx.graph import Array, Node
-from sugenet.io.onnx.operators import INPUTS, MANY
-from sugenet.io.onnx.shapes import integers
+from sugenet.io.onnx.operators import INPUTS, MANY, integers
 from sugenet.io.plain.refusals import refuse_if, required
 
 __all__ = [

@@ -19,7 +19,7 @@ from sugenet.io.onnx.interpreter.tensors import (
     Tensor,
     exact_products,
 )
-from sugenet.io.onnx.shapes import integers
+from sugenet.io.onnx.operators import integers
 from sugenet.io.plain.refusals import refuse_if, required
 
 __all__ = ["WINDOWS", "cut", "window_axes"]
