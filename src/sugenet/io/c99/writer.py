@@ -13,11 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from sugenet.errors import FileError
 from sugenet.files import write_text
 from sugenet.io.c99.layers import raw_type, sum_type, write_head, write_layer, write_reader
 from sugenet.io.c99.text import Signal, Text, literal, wanted
-from sugenet.io.plain.refusals import refuse_if
+from sugenet.io.plain.refusals import refuse_if, within
 from sugenet.io.proof.near import directed
 from sugenet.nn import Encoder, Head, Layer, Network, OneHot, network_of
 
@@ -75,10 +74,8 @@ def write_c(network: Network, path: str | os.PathLike[str]) -> None:
     --------
     write_onnx : writes a file for ONNX Runtime.
     """
-    try:
+    with within(f"the network cannot be written to {os.fspath(path)!r}"):
         text = c_text(network_of(network), _prefix(Path(path).stem))
-    except FileError as error:
-        raise FileError(f"the network cannot be written to {os.fspath(path)!r}: {error}") from error
     write_text(path, text)
 
 

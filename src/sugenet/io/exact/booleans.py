@@ -17,7 +17,7 @@ from sugenet.errors import FileError, SugenetError
 from sugenet.io.exact.domains import Bits, Inputs, Integers, Reals
 from sugenet.io.exact.ops import LinearOp, Op, Sign
 from sugenet.io.exact.report import ImportReport
-from sugenet.io.plain.refusals import refuse_if
+from sugenet.io.plain.refusals import refuse_if, within
 from sugenet.nn import Encoder, Steps
 from sugenet.nn.arrays import Array, Doubles, Ints
 from sugenet.nn.arrays import Bits as BitArray
@@ -156,10 +156,8 @@ def _cut(booleanizer: Any, inputs: Inputs | None, count: int, source: str) -> Bo
         edges = booleanizer if isinstance(booleanizer, Iterable) else [booleanizer] * count
     cuts = [_row(row, feature, source) for feature, row in enumerate(edges)]
     rising = [sorted(set(row)) for row in cuts]
-    try:
+    with within(source, SugenetError):
         encoder = Encoder([Steps(tuple(row), **ends) for row in rising])
-    except SugenetError as error:
-        raise FileError(f"{source}: {error}") from None
     starts = [group.start for group in map(encoder.group, range(encoder.features))]
     if one_hot:
         refuse_if(rising != cuts, source, "bin edges do not rise.")

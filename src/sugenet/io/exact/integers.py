@@ -15,8 +15,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from sugenet.errors import FileError, NetworkError
-from sugenet.io.plain.refusals import refuse_if
+from sugenet.errors import NetworkError
+from sugenet.io.exact.requantize import joined
+from sugenet.io.plain.refusals import refuse_if, within
 from sugenet.nn import NEVER, Layer, PoolLayer, QuantizedConv, QuantizedLayer, Window
 from sugenet.nn.arrays import Ints
 
@@ -26,9 +27,11 @@ __all__ = [
     "Place",
     "Pooling",
     "Staircase",
+    "added",
     "chained",
     "kernel_over",
     "remapped",
+    "side_by_side",
     "ungrouped",
 ]
 
@@ -120,6 +123,44 @@ def remapped(
     )
 
 
+def added(
+    where: str, left: LevelWire, right: LevelWire, result: LevelWire, table: Ints, why: str
+) -> Staircase:
+    """Return the sum of two wires with its quantizer: one staircase over both.
+
+    `table` has its level for every pair of levels, and `why` says why weighted sums may not agree with it.
+    """
+    p, q, steps, wrong = joined(table, result.top)
+    refuse_if(
+        wrong,
+        f"{wrong:,} of its {table.size:,} pairs of levels do not agree with any weighted sum of the two, "
+        f"{why}. Choose other scales for this addition.",
+    )
+    (channels, *size), wires = result.shape, (left, right) if left != right else (left,)
+    each = _eye(channels)
+    weights = np.concatenate([p * each, q * each], axis=1) if left != right else (p + q) * each
+    window, rows = Window((channels * len(wires), *size), 1), np.repeat(steps, channels, axis=0)
+    return Staircase(where, wires, result, weights[:, :, None, None], rows, window)
+
+
+def side_by_side(where: str, wires: Sequence[LevelWire], result: LevelWire, steps: Ints) -> Staircase:
+    """Return wires joined along their channels, with the steps of each channel."""
+    refuse_if(
+        len(set(wires)) < len(wires), "it joins a tensor with itself. Let each part be a tensor of its own."
+    )
+    each = _eye(result.shape[0])[:, :, None, None]
+    return Staircase(where, tuple(wires), result, each, steps, Window(result.shape, 1))
+
+
+def _eye(channels: int) -> Ints:
+    """Return the weights of a layer that copies each channel."""
+    refuse_if(
+        channels > 1 << 13,
+        f"it joins {channels:,} channels, but {1 << 13:,} are supported. Join images, not rows.",
+    )
+    return np.eye(channels, dtype=np.int64)
+
+
 def chained(
     start: LevelWire, operations: Sequence[Operation], end: LevelWire
 ) -> tuple[tuple[Layer, ...], tuple[Place, ...]]:
@@ -145,10 +186,8 @@ def chained(
         needed = {source for op in waiting for source in op.sources} | {end}
         carried, made = [wire for wire in state if wire in needed], [op.result for op in chosen]
         assert needed.issuperset(made), "an operation whose result nothing reads"
-        try:
+        with within(chosen[0].where, NetworkError):
             layers.append(_layer(chosen, carried, state, top))
-        except NetworkError as error:
-            raise FileError(f"{chosen[0].where}: {error}") from None
         state = [*made, *carried]
         top = max(wire.top for wire in state)
         stops = np.cumsum([wire.size for wire in made]).tolist()

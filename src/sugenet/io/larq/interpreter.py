@@ -307,10 +307,6 @@ def _biased(layer: KerasLayer, x: Array) -> Array:
     return x + _bias_of(layer) if layer.config.get("use_bias", True) else x
 
 
-def _dense(layer: KerasLayer, x: Array) -> Array:
-    return _biased(layer, x @ _kernel_of(layer, "kernel"))
-
-
 def _sides(layer: KerasLayer, key: str, otherwise: Any) -> list[int]:
     """Return a setting for height and width; rows of values are maps of height 1."""
     value = layer.config.get(key)
@@ -446,7 +442,7 @@ def _leaky(layer: KerasLayer, x: Array) -> Array:
 
 _RULES: dict[str, Callable[[KerasLayer, Array], Array]] = {
     **dict.fromkeys(_NOTHING, lambda _, x: x),
-    "Dense": _dense,
+    "Dense": lambda layer, x: _biased(layer, x @ _kernel_of(layer, "kernel")),
     **dict.fromkeys(("Conv1D", "Conv2D", "Convolution1D", "Convolution2D"), _on_maps(_convolution)),
     "DepthwiseConv2D": _depthwise,
     **dict.fromkeys(

@@ -9,7 +9,7 @@ from sugenet.errors import FileError
 from sugenet.files import advice, write_bytes
 from sugenet.io.native.container import MAX_FILE, Document, Tensors, seal, unseal
 from sugenet.io.native.document import from_document, to_document
-from sugenet.io.plain.refusals import refuse_if
+from sugenet.io.plain.refusals import refuse_if, within
 from sugenet.nn import Network, network_of
 from sugenet.reading import open_file
 
@@ -56,10 +56,8 @@ def save(network: Network, path: str | os.PathLike[str]) -> None:
     load : reads the file.
     write_onnx : writes a file for other programs.
     """
-    try:
+    with within(f"the network cannot be saved to {os.fspath(path)!r}"):
         raw = network_bytes(network_of(network))
-    except FileError as error:
-        raise FileError(f"the network cannot be saved to {os.fspath(path)!r}: {error}") from error
     write_bytes(path, raw)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
-from math import gcd, lcm
+from math import gcd
 from typing import Any
 
 import numpy as np
@@ -490,7 +490,7 @@ def _head(graph: _Builder, head: Head, signal: str) -> None:
     exact = counts if dtype is np.int64 else graph.add("Cast", counts, to=7)
     integer_counts = graph.give(exact, "match_counts", np.int64, ("samples", head.outputs))
     wide = counts if dtype is np.float64 else graph.add("Cast", counts, to=11)
-    slopes, offsets, unit = _integers(head)
+    slopes, offsets, unit = head.integers
     reduced = _reduced(slopes, offsets, head)
     ranks = (
         _scaled(graph, wide, *reduced, head)
@@ -531,15 +531,6 @@ def _marked(graph: _Builder, ranks: str | None) -> str | None:
         return None
     largest = graph.add("ReduceMax", ranks, axes=(1,), keepdims=1)
     return graph.add("Cast", graph.add("Equal", ranks, largest), to=1)
-
-
-def _integers(head: Head) -> tuple[list[int], list[int], int]:
-    """Return integers (a, b, unit) with score_k = (a_k M_k + b_k) / unit, from the exact scores at two match
-    counts.
-    """
-    at_0, at_1 = head.scores(np.array([[0] * head.outputs, [1] * head.outputs]))
-    unit = lcm(*(score.denominator for score in (*at_0, *at_1)))
-    return [int((b - a) * unit) for a, b in zip(at_0, at_1, strict=True)], [int(a * unit) for a in at_0], unit
 
 
 def _reduced(slopes: list[int], offsets: list[int], head: Head) -> tuple[list[int], list[int]]:

@@ -148,10 +148,6 @@ def _mean(_watch: _Watch, operator: Operator, tensors: list[Any]) -> Array:
     return np.asarray(tensors[0].mean(axis=(1, 2)).reshape(len(tensors[0]), *operator.outputs[0].shape[1:]))
 
 
-def _pad(_watch: _Watch, _operator: Operator, tensors: list[Any]) -> Array:
-    return np.pad(tensors[0], tensors[1].reshape(-1, 2).tolist())
-
-
 _Kernel: TypeAlias = Callable[[_Watch, Operator, list[Any]], Array]
 _KERNELS: dict[str, _Kernel] = {
     **dict.fromkeys(("ADD", "MUL", "SUB"), _arithmetic),
@@ -164,5 +160,5 @@ _KERNELS: dict[str, _Kernel] = {
     "LceDequantize": _dequantize,
     "LceQuantize": _quantize,
     "MEAN": _mean,
-    "PAD": _pad,
+    "PAD": lambda _, __, tensors: np.pad(tensors[0], tensors[1].reshape(-1, 2).tolist()),
 }

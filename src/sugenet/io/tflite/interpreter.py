@@ -250,24 +250,18 @@ def reshaped(_run: Any, operator: Operator, tensors: list[Any]) -> Array:
     return np.asarray(tensors[0].reshape(len(tensors[0]), *operator.outputs[0].shape[1:]))
 
 
-def _transpose(_run: IntegerRunner, _operator: Operator, tensors: list[Any]) -> Array:
-    return np.asarray(tensors[0].transpose(tensors[1].reshape(-1).tolist()))
-
-
 def _pad(_run: IntegerRunner, operator: Operator, tensors: list[Any]) -> Array:
     value = tensors[2].reshape(-1)[0] if operator.name == "PADV2" else operator.input(0).grid[1]
     return np.pad(tensors[0], tensors[1].reshape(-1, 2).tolist(), constant_values=int(value))
-
-
-def _concat(_run: IntegerRunner, operator: Operator, tensors: list[Any]) -> Array:
-    return np.concatenate(tensors, axis=operator.options.get("axis", 0))
 
 
 _Kernel: TypeAlias = Callable[[IntegerRunner, Operator, list[Any]], Array]
 _KERNELS: dict[str, _Kernel] = {
     "ADD": _add,
     "AVERAGE_POOL_2D": _pool,
-    "CONCATENATION": _concat,
+    "CONCATENATION": lambda _, operator, tensors: np.concatenate(
+        tensors, axis=operator.options.get("axis", 0)
+    ),
     "CONV_2D": _conv,
     "DEPTHWISE_CONV_2D": _depthwise,
     "DEQUANTIZE": _dequantize,
@@ -284,7 +278,7 @@ _KERNELS: dict[str, _Kernel] = {
     "RELU_N1_TO_1": _relu,
     "RESHAPE": reshaped,
     "SQUEEZE": reshaped,
-    "TRANSPOSE": _transpose,
+    "TRANSPOSE": lambda _, __, tensors: np.asarray(tensors[0].transpose(tensors[1].reshape(-1).tolist())),
 }
 
 

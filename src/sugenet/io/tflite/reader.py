@@ -15,8 +15,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from sugenet.errors import FileError, NetworkError
-from sugenet.io.exact.integers import LevelWire, Operation, Pooling, Staircase, remapped
-from sugenet.io.exact.requantize import joined, steps_of
+from sugenet.io.exact.integers import LevelWire, Operation, Pooling, Staircase, remapped, side_by_side
+from sugenet.io.exact.integers import added as summed_wires
+from sugenet.io.exact.requantize import steps_of
 from sugenet.io.exact.signals import ends_of, flat_order
 from sugenet.io.onnx.quantized.runtime import QuantGrid
 from sugenet.io.onnx.quantized.values import DequantizedTensor, LevelArray, QuantTail, RawInput, rising
@@ -651,25 +652,9 @@ def _add(walk: _IntegerWalk, operator: Operator, options: Options) -> _Value:
     refuse_if(left.shape != right.shape, f"it adds tensors of shapes {one.shape} and {other.shape}.")
     a, b = left.levels.values[:, None], right.levels.values[None, :]
     table = np.clip(added(one.grid, other.grid, out.grid, a, b), *clip) - _LOW
-    p, q, steps, wrong = joined(table, _TOP)
-    refuse_if(
-        wrong,
-        f"{wrong:,} of its {table.size:,} pairs of integers do not agree with any weighted sum of the two, "
-        "because both are rounded before they are added. Choose other scales for this addition.",
-    )
-    made = walk._new(out, left.shape)
-    channels, *size = made.levels.wire.shape
-    refuse_if(channels > 1 << 13, f"it adds {channels:,} channels, which is too many.")
-    each = np.eye(channels, dtype=np.int64)
-    wires: tuple[LevelWire, ...] = (left.levels.wire, right.levels.wire)
-    weights = np.concatenate([p * each, q * each], axis=1)
-    if wires[0] == wires[1]:
-        weights, wires = (p + q) * each, wires[:1]
-    window = Window((channels * len(wires), *size), 1)
-    rows = np.repeat(steps, channels, axis=0)
-    walk.operations.append(
-        Staircase(str(operator), wires, made.levels.wire, weights[:, :, None, None], rows, window)
-    )
+    made, wires = walk._new(out, left.shape), (left.levels.wire, right.levels.wire)
+    why = "because both are rounded before they are added"
+    walk.operations.append(summed_wires(str(operator), *wires, made.levels.wire, table, why))
     return made
 
 
@@ -701,16 +686,10 @@ def _concat(walk: _IntegerWalk, operator: Operator, options: Options) -> _Value:
         "it joins tensors along another axis than their channels.",
     )
     refuse_if(any(part.tensor.grid != out.grid for part in parts), "it joins tensors of different scales.")
-    wires = tuple(part.levels.wire for part in parts)
-    refuse_if(len(set(wires)) < len(wires), "it joins a tensor with itself.")
     made = walk._new(out, (*parts[0].shape[:-1], sum(part.shape[-1] for part in parts)))
-    channels, *size = made.levels.wire.shape
-    refuse_if(channels > 1 << 13, f"it joins {channels:,} channels, which is too many.")
-    steps = np.broadcast_to(np.arange(1, _TOP + 1), (channels, _TOP))
-    eye = np.eye(channels, dtype=np.int64)[:, :, None, None]
-    walk.operations.append(
-        Staircase(str(operator), wires, made.levels.wire, eye, steps, Window((channels, *size), 1))
-    )
+    steps = np.broadcast_to(np.arange(1, _TOP + 1), (made.levels.wire.shape[0], _TOP))
+    wires = [part.levels.wire for part in parts]
+    walk.operations.append(side_by_side(str(operator), wires, made.levels.wire, steps))
     return made
 
 

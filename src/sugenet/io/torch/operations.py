@@ -308,14 +308,6 @@ def _compared(call: Call) -> Signal:
     return replace(signal, function=function)
 
 
-def _where(call: Call) -> Signal:
-    return _selected(call, call.followed(call.args["condition"], "condition"), "self", "other")
-
-
-def _masked_fill(call: Call) -> Signal:
-    return _selected(call, call.followed(call.args["mask"], "mask"), "value", "self")
-
-
 def _index_put(call: Call) -> Signal:
     indices = call.args["indices"]
     mask = call.find(indices[0]) if len(indices) == 1 else None
@@ -487,10 +479,6 @@ def _sliced(call: Call, indices: Indices) -> Indices:
         axis == 0 and indices[tuple(where)].shape != indices.shape, "It picks samples of the batch."
     )
     return np.asarray(indices[tuple(where)])
-
-
-def _expanded(call: Call, indices: Indices) -> Indices:
-    return np.broadcast_to(indices, tuple(call.out.shape))
 
 
 # -- layers --------------------------------------------------------------------------------------------------
@@ -753,8 +741,10 @@ OPERATIONS: dict[str, Callable[[Call], Signal]] = {
     "round": _pointwise(_rounded),
     "floor": _pointwise(lambda _, f: f.rounded("floor")),
     "ceil": _pointwise(lambda _, f: f.rounded("ceil")),
-    "where": _where,
-    "masked_fill": _masked_fill,
+    "where": lambda call: _selected(
+        call, call.followed(call.args["condition"], "condition"), "self", "other"
+    ),
+    "masked_fill": lambda call: _selected(call, call.followed(call.args["mask"], "mask"), "value", "self"),
     "index_put": _index_put,
     **dict.fromkeys(
         ("_to_copy", "to", "clone", "alias", "detach", "lift_fresh", "contiguous", "positive"), _cast
@@ -765,7 +755,7 @@ OPERATIONS: dict[str, Callable[[Call], Signal]] = {
     ),
     **dict.fromkeys(("permute", "transpose", "t", "numpy_T"), _reshaped(_permuted)),
     **dict.fromkeys(("slice", "select"), _reshaped(_sliced)),
-    "expand": _reshaped(_expanded),
+    "expand": _reshaped(lambda call, indices: np.broadcast_to(indices, tuple(call.out.shape))),
     **dict.fromkeys(("mm", "linear"), _linear),
     "addmm": _addmm,
     "convolution": _convolution,

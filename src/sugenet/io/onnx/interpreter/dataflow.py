@@ -55,10 +55,6 @@ def _matches(call: OpCall, x: Tensor, weights: Array, low: int) -> Tensor:
     return Tensor(count, np.dtype(np.float32), error, x.data)
 
 
-def _popcount(call: OpCall) -> Tensor:
-    return _matches(call, call.tensor(0), call.tensor(1).values, 0)
-
-
 def _unit(call: OpCall) -> Tensor:
     x, weights = call.tensor(0), call.tensor(1)
     if _whole(call, "binaryXnorMode"):
@@ -76,10 +72,6 @@ def _reached(call: OpCall, x: Tensor, thresholds: Tensor) -> Tensor:
     attributes = {"out_scale": scale, "out_bias": bias, "data_layout": "NHWC"}
     levels: Tensor = _inner(call, POINTWISE, "MultiThreshold", [x, thresholds], attributes)
     return levels
-
-
-def _thresholding(call: OpCall) -> Tensor:
-    return _reached(call, call.tensor(0), call.tensor(1))
 
 
 def _windows(call: OpCall) -> Tensor:
@@ -100,10 +92,6 @@ def _pool(call: OpCall) -> Tensor:
     return pooled
 
 
-def _same(call: OpCall) -> Tensor:
-    return call.tensor(0)
-
-
 def _label(call: OpCall) -> Tensor:
     count = constant(np.array([_whole(call, "K", 1)]))
     indices: Tensor = _inner(call, MOVES, "TopK", [call.tensor(0), count], {})[1]
@@ -120,11 +108,16 @@ LABELS = set(_LABEL)
 """Operators at the end of a network."""
 HARDWARE: dict[str, Operator] = {
     **_named(_unit, "MVAU", "MatrixVectorActivation", "StreamingFCLayer"),
-    **_named(_thresholding, "Thresholding"),
+    **_named(lambda call: _reached(call, call.tensor(0), call.tensor(1)), "Thresholding"),
     **_named(_windows, "ConvolutionInputGenerator"),
     **_named(_pool, "StreamingMaxPool"),
-    **_named(_same, "IODMA", "StreamingDataWidthConverter", "StreamingFIFO", "TLastMarker"),
+    **_named(
+        lambda call: call.tensor(0), "IODMA", "StreamingDataWidthConverter", "StreamingFIFO", "TLastMarker"
+    ),
     **_LABEL,
 }
 """Nodes whose attributes mostly describe hardware. These attributes are skipped."""
-DATAFLOW_OPERATORS: dict[str, Operator] = {"XnorPopcountMatMul": _popcount, **HARDWARE}
+DATAFLOW_OPERATORS: dict[str, Operator] = {
+    "XnorPopcountMatMul": lambda call: _matches(call, call.tensor(0), call.tensor(1).values, 0),
+    **HARDWARE,
+}

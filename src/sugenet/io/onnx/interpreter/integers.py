@@ -227,9 +227,6 @@ class IntegerRun:
 
     # -- quantizers ------------------------------------------------------------------------------------------
 
-    def _dequantize(self, node: Node, inputs: list[Any]) -> _Scaled:
-        return _operand(inputs, 0, node.inputs[0], node.attributes["axis"])
-
     def _quantize(self, node: Node, inputs: list[Any]) -> Any:
         value, scale, zero = inputs[:3]
         width = self.graph.widths.get(node.inputs[2]) if zero is not None else None
@@ -375,9 +372,6 @@ class IntegerRun:
         both = np.concatenate(parts, axis=node.attributes.get("axis", 1))
         return self._show(node, _to_integer(both, _grid(inputs[0], inputs[1])))
 
-    def _cast(self, node: Node, inputs: list[Any]) -> Array:
-        return np.asarray(inputs[0]).astype(DTYPES[node.attributes.get("to", 0)])
-
     def _same(self, _: Node, inputs: list[Any]) -> Any:
         return inputs[0]
 
@@ -389,13 +383,13 @@ def _elementwise(function: Callable[[Any, Any], Any]) -> Callable[[IntegerRun, N
 _RULES: Mapping[str, Callable[[IntegerRun, Node, list[Any]], Any]] = {
     "Add": IntegerRun._add,
     "AveragePool": lambda _, node, __: _Mean(node.inputs[0], node),
-    "Cast": IntegerRun._cast,
+    "Cast": lambda _, node, inputs: np.asarray(inputs[0]).astype(DTYPES[node.attributes.get("to", 0)]),
     "Clip": IntegerRun._clip,
     "Concat": IntegerRun._concat,
     "Constant": lambda _, node, __: constant_value(node.attributes),
     "Conv": IntegerRun._product,
     "ConvInteger": IntegerRun._product_in_integers,
-    "DequantizeLinear": IntegerRun._dequantize,
+    "DequantizeLinear": lambda _, node, inputs: _operand(inputs, 0, node.inputs[0], node.attributes["axis"]),
     "Div": _elementwise(np.divide),
     "Dropout": IntegerRun._same,
     "Flatten": IntegerRun._rearranged,

@@ -147,10 +147,6 @@ def _shape(call: OpCall) -> Tensor:
     return constant(np.array(call.tensor(0).shape[part], np.int64))
 
 
-def _size(call: OpCall) -> Tensor:
-    return constant(np.asarray(call.tensor(0).values.size, np.int64))
-
-
 # -- reductions ----------------------------------------------------------------------------------------------
 
 
@@ -183,10 +179,6 @@ def _multiplied(x: Tensor, axis: dict[str, Any], terms: int) -> Tensor:
     return _as(x, product, error)
 
 
-def _total(x: Tensor, axis: dict[str, Any], terms: int) -> Tensor:
-    return _as(x, *_added(x, axis, terms))
-
-
 def _mean(x: Tensor, axis: dict[str, Any], terms: int) -> Tensor:
     refuse_if(x.kind.kind != "f" or not terms, "it averages integers, or nothing.")
     values, error = (part / terms for part in _added(x, axis, terms))
@@ -215,7 +207,7 @@ _REDUCTIONS: dict[str, _Reduction] = {
     "ReduceMean": _mean,
     "ReduceMin": _extreme(np.min),
     "ReduceProd": _multiplied,
-    "ReduceSum": _total,
+    "ReduceSum": lambda x, axis, terms: _as(x, *_added(x, axis, terms)),
 }
 
 
@@ -284,7 +276,7 @@ MOVES: dict[str, _Operator] = {
     "LogSoftmax": _soft,
     "Range": _range,
     "Shape": _shape,
-    "Size": _size,
+    "Size": lambda call: constant(np.asarray(call.tensor(0).values.size, np.int64)),
     "Slice": _slice,
     "Softmax": _soft,
     "TopK": _top,

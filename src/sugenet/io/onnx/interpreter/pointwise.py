@@ -68,14 +68,6 @@ def _clip(call: OpCall) -> Tensor:
     return monotone(lambda array: reduce(lambda held, end: end[0](held, end[1]), limits, array), x)
 
 
-def _negated(x: Tensor) -> Tensor:
-    return made_of((x,), -x.values, x.kind, x.error)
-
-
-def _absolute(x: Tensor) -> Tensor:
-    return made_of((x,), np.abs(x.values), x.kind, x.error)
-
-
 def _erf(array: Array) -> Array:
     return np.asarray(np.vectorize(erf, otypes=[np.float64])(array).astype(array.dtype))
 
@@ -377,7 +369,7 @@ _DECISIONS: dict[str, Operator] = {
 
 POINTWISE: dict[str, Operator] = {
     **_DECISIONS,
-    "Abs": of_tensors(_absolute),
+    "Abs": of_tensors(lambda x: made_of((x,), np.abs(x.values), x.kind, x.error)),
     "Add": of_tensors(sum_of),
     "And": _logic(np.logical_and),
     "Asinh": rising(np.arcsinh),
@@ -399,7 +391,7 @@ POINTWISE: dict[str, Operator] = {
     "Mean": _sum_all,
     "Min": _extreme(np.minimum),
     "Mul": of_tensors(product),
-    "Neg": of_tensors(_negated),
+    "Neg": of_tensors(lambda x: made_of((x,), -x.values, x.kind, x.error)),
     "Not": _logic(np.logical_not),
     "Or": _logic(np.logical_or),
     "PRelu": _leaky,

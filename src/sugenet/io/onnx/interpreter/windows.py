@@ -66,10 +66,6 @@ def _matrices(call: OpCall, left: Tensor, right: Tensor) -> Tensor:
     return Tensor(result if left.data or kind.kind == "f" else result.astype(kind), kind, bound, left.data)
 
 
-def _matmul(call: OpCall) -> Tensor:
-    return _matrices(call, call.tensor(0), call.tensor(1))
-
-
 def _gemm(call: OpCall) -> Tensor:
     left, right, added = call.tensor(0), call.tensor(1), call.optional(2)
     refuse_if(left.values.ndim != 2 or right.values.ndim != 2, "its operands are not matrices.")
@@ -407,7 +403,7 @@ WINDOWS: dict[str, Operator] = {
     "GlobalAveragePool": _average_pool,
     "GlobalMaxPool": _max_pool,
     "Im2Col": _windows_as_rows,
-    "MatMul": _matmul,
+    "MatMul": lambda call: _matrices(call, call.tensor(0), call.tensor(1)),
     "MaxPool": _max_pool,
     "MaxPoolNHWC": _max_pool_last,
     "Pad": _pad,

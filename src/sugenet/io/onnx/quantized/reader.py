@@ -18,7 +18,9 @@ import numpy as np
 
 from sugenet.errors import FileError, NetworkError
 from sugenet.io.exact.integers import remapped
+from sugenet.io.onnx.flow import OPEN_BATCH
 from sugenet.io.onnx.graph import Graph, Node
+from sugenet.io.onnx.operators import rearrangement
 from sugenet.io.onnx.quantized import sums
 from sugenet.io.onnx.quantized.runtime import QuantGrid
 from sugenet.io.onnx.quantized.sums import (
@@ -152,44 +154,26 @@ def _reshaped(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
     value = inputs[0]
     if not isinstance(value, RawInput | LevelArray | PendingSum):
         raise FileError(f"it reshapes {word(value)}.")
-    new = {"Flatten": _flat, "Squeeze": _squeezed}.get(node.op, _target_shape)(node, inputs, value.shape)
+    target: Any = None
+    if node.op == "Reshape":
+        target = integers_of(inputs[1]).reshape(-1)
+        refuse_if(np.count_nonzero(target == -1) > 1, f"it reshapes to {target.tolist()}, across the batch.")
+        target = [OPEN_BATCH, *target[1:].tolist()]
+    elif len(inputs) > 1 and inputs[1] is not None:
+        target = integers_of(inputs[1])
+    batch, *sizes = rearrangement(
+        node.op, (OPEN_BATCH, *value.shape), [None, target, None, None, None], node.attributes
+    ).sizes
+    new = tuple(sizes)
+    refuse_if(
+        batch != OPEN_BATCH or prod(new) != prod(value.shape) or not new,
+        f"it reshapes samples of shape {value.shape} to {new}, across the batch.",
+    )
     refuse_if(
         isinstance(value, PendingSum) and (len(new) != 1 or value.window.positions != (1, 1)),
         "it reshapes sums before their quantizer.",
     )
     return replace(value, shape=new)
-
-
-def _flat(node: Node, _inputs: list[Value | None], shape: tuple[int, ...]) -> tuple[int, ...]:
-    refuse_if(int(node.attributes.get("axis", 1)) != 1, "its axis is not 1.")
-    return (prod(shape),)
-
-
-def _squeezed(node: Node, inputs: list[Value | None], shape: tuple[int, ...]) -> tuple[int, ...]:
-    axes = node.attributes.get("axes") or (
-        integers_of(inputs[1]).reshape(-1).tolist() if len(inputs) > 1 and inputs[1] is not None else None
-    )
-    if axes is None:
-        axes = [k + 1 for k, long in enumerate(shape) if long == 1]
-    drop = {int(axis) % (len(shape) + 1) for axis in axes}
-    refuse_if(
-        0 in drop or any(shape[axis - 1] != 1 for axis in drop),
-        f"it squeezes axes {list(axes)} of data of shape {shape}.",
-    )
-    return tuple(long for k, long in enumerate(shape) if k + 1 not in drop)
-
-
-def _target_shape(node: Node, inputs: list[Value | None], shape: tuple[int, ...]) -> tuple[int, ...]:
-    size, target = prod(shape), integers_of(inputs[1]).reshape(-1).tolist()
-    refuse_if(node.attributes.get("allowzero", 0) and 0 in target, "its allowzero makes an empty tensor.")
-    kept = [shape[k - 1] if long == 0 and k else long for k, long in enumerate(target)][1:]
-    known = prod(long for long in kept if long > 0)
-    new = tuple(size // max(known, 1) if long == -1 else long for long in kept)
-    refuse_if(
-        prod(new) != size or not new or (target[0] == -1 and -1 in target[1:]),
-        f"it reshapes samples of shape {shape} to {target}, across the batch.",
-    )
-    return new
 
 
 def _unchanged(_walk: Walk, _node: Node, inputs: list[Value | None]) -> Value:

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from sugenet.errors import FileError
-from sugenet.io.exact.integers import LevelWire, Pooling, Staircase, remapped
-from sugenet.io.exact.requantize import joined, steps_of
+from sugenet.io.exact.integers import LevelWire, Pooling, Staircase, added, remapped, side_by_side
+from sugenet.io.exact.requantize import steps_of
 from sugenet.io.exact.signals import ends_of
 from sugenet.io.onnx.graph import Array, Node
 from sugenet.io.onnx.quantized import runtime
@@ -87,17 +88,6 @@ def quantize(walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
     return quantized(walk, node, inputs[0], *walk.grid(node, inputs))
 
 
-class _WeightedSteps(NamedTuple):
-    """Weights over tensors of levels, and the steps on their sums."""
-
-    wires: tuple[LevelWire, ...]
-    weights: Ints
-    steps: Ints
-    window: Window
-    groups: int = 1
-    pad: int = 0
-
-
 def quantized(walk: Walk, node: Node, value: Value | None, grid: QuantGrid, kind: Any) -> LevelArray:
     """Return the levels of a float tensor, by the arithmetic of the operator that computed it."""
     name = node.outputs[0]
@@ -115,17 +105,17 @@ def quantized(walk: Walk, node: Node, value: Value | None, grid: QuantGrid, kind
             made = walk.levels(name, value.shape, grid.low, grid.high, kind)
             return replace(made, wire=LevelWire(name, value.wire.shape, grid.top))
         case PendingSum():
-            parts = _summed(walk, node, value, grid)
+            make: Callable[[LevelWire], Staircase] = partial(_summed, walk, node, value, grid)
         case PendingAddition():
-            parts = _added(walk, node, value, grid, np.dtype(kind))
+            make = partial(_added, walk, node, value, grid, np.dtype(kind))
         case PendingAverage():
-            parts = _averaged(walk, node, value, grid, kind)
+            make = partial(_averaged, walk, node, value, grid, kind)
         case PendingConcat():
-            parts = _side_by_side(value, grid)
+            make = partial(_side_by_side, value, grid)
         case _:
             raise FileError(f"it quantizes {word(value)}, which is not supported.")
     made = walk.levels(name, value.shape, grid.low, grid.high, kind)
-    walk.operations.append(Staircase(value.where, parts.wires, made.wire, *parts[1:]))
+    walk.operations.append(make(made.wire))
     return made
 
 
@@ -142,7 +132,7 @@ def _pad_of(source: DequantizedTensor, window: Window) -> int:
 # -- products ------------------------------------------------------------------------------------------------
 
 
-def _summed(walk: Walk, node: Node, value: PendingSum, grid: QuantGrid) -> _WeightedSteps:
+def _summed(walk: Walk, node: Node, value: PendingSum, grid: QuantGrid, result: LevelWire) -> Staircase:
     """Return a product with its quantizer: a staircase for each output channel."""
     wire, source_grid = value.source.wire, value.source.grid
     zero = source_grid.zero - value.source.low
@@ -175,9 +165,8 @@ def _summed(walk: Walk, node: Node, value: PendingSum, grid: QuantGrid) -> _Weig
         )
         steps = steps_of(runtime.requantizer(factors, value.bias, grid), low, high, grid.top)
     steps = np.where(steps == NEVER, NEVER, steps + shift[:, None])
-    return _WeightedSteps(
-        (wire,), value.weights, steps, value.window, value.groups, min(max(zero, 0), wire.top)
-    )
+    pad = min(max(zero, 0), wire.top)
+    return Staircase(value.where, (wire,), result, value.weights, steps, value.window, value.groups, pad)
 
 
 def _exact_steps(value: PendingSum, grid: QuantGrid, low: list[int], high: list[int]) -> Ints:
@@ -437,8 +426,13 @@ def adding(node: Node, left: Value | None, right: Value | None) -> PendingAdditi
 
 
 def _added(
-    walk: Walk, node: Node, value: PendingAddition, grid: QuantGrid, kind: np.dtype[Any]
-) -> _WeightedSteps:
+    walk: Walk,
+    node: Node,
+    value: PendingAddition,
+    grid: QuantGrid,
+    kind: np.dtype[Any],
+    result: LevelWire,
+) -> Staircase:
     """Return an addition with its quantizer: one staircase over both, or a function of single levels."""
     refuse_if(
         {k.itemsize for k in (*(side.kind for side in value.tensors), kind)} != {1},
@@ -446,8 +440,8 @@ def _added(
     )
     by = None if walk.live_clips(value.clips, grid) else _fused(walk, node, value, kind)
     if value.constant is None:
-        return _two_tensors(value, grid, by)
-    return _with_constant(value, value.constant, grid, by)
+        return _two_tensors(value, grid, by, result)
+    return _with_constant(value, value.constant, grid, by, result)
 
 
 def _fused(walk: Walk, node: Node, value: PendingAddition, kind: np.dtype[Any]) -> int | None:
@@ -463,31 +457,19 @@ def _fused(walk: Walk, node: Node, value: PendingAddition, kind: np.dtype[Any]) 
     return 128 if kind == np.int8 and kept == {True} else 0
 
 
-def _two_tensors(value: PendingAddition, grid: QuantGrid, by: int | None) -> _WeightedSteps:
+def _two_tensors(value: PendingAddition, grid: QuantGrid, by: int | None, result: LevelWire) -> Staircase:
     left, right = value.tensors
     if by is not None and isinstance(left, DequantizedTensor) and isinstance(right, DequantizedTensor):
         table = runtime.added(left.grid.moved(by), right.grid.moved(by), grid.moved(by))
     else:
         table = runtime.quantized(clip_to(left.table[:, None] + right.table[None, :], value.clips), grid)
-    p, q, steps, wrong = joined(table, grid.top)
-    refuse_if(
-        wrong,
-        f"{wrong:,} of its {table.size:,} pairs of levels do not agree with any weighted sum of "
-        f"the two, because of float rounding next to ties. Choose other scales for this addition.",
-    )
-    channels, *size = image(value.shape)
-    each = _eye(channels)
-    wires: tuple[LevelWire, ...] = (left.wire, right.wire)
-    weights = np.concatenate([p * each, q * each], axis=1)
-    if left.wire == right.wire:
-        weights, wires = (p + q) * each, (left.wire,)
-    window = Window((channels * len(wires), *size), 1)
-    return _WeightedSteps(wires, weights[:, :, None, None], np.repeat(steps, channels, axis=0), window)
+    why = "because of float rounding next to ties"
+    return added(value.where, left.wire, right.wire, result, table, why)
 
 
 def _with_constant(
-    value: PendingAddition, constant: FixedLevelArray, grid: QuantGrid, by: int | None
-) -> _WeightedSteps:
+    value: PendingAddition, constant: FixedLevelArray, grid: QuantGrid, by: int | None, result: LevelWire
+) -> Staircase:
     (side,) = value.tensors
     shape = image(value.shape)
     indices = row_of(constant.q, value.shape, shape[0])
@@ -503,7 +485,7 @@ def _with_constant(
             levels = runtime.quantized(clip_to(side.table + shift, value.clips), grid)
         rows.append(rising(levels, grid.top)[0])
     ones = np.ones((shape[0], 1, 1, 1), np.int64)
-    return _WeightedSteps((side.wire,), ones, np.array(rows), Window(shape, 1), shape[0])
+    return Staircase(value.where, (side.wire,), result, ones, np.array(rows), Window(shape, 1), shape[0])
 
 
 # -- averages, pools and joined tensors ----------------------------------------------------------------------
@@ -535,7 +517,9 @@ def average(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
     )
 
 
-def _averaged(walk: Walk, node: Node, value: PendingAverage, grid: QuantGrid, kind: Any) -> _WeightedSteps:
+def _averaged(
+    walk: Walk, node: Node, value: PendingAverage, grid: QuantGrid, kind: Any, result: LevelWire
+) -> Staircase:
     """Return averages with their quantizer: a depthwise convolution of ones."""
     wire, source_grid = value.source.wire, value.source.grid
     refuse_if(
@@ -556,8 +540,8 @@ def _averaged(walk: Walk, node: Node, value: PendingAverage, grid: QuantGrid, ki
     steps = averages(walk, value, source_grid, grid, zero)
     channels = image(value.shape)[0]
     ones = np.ones((channels, 1, *value.window.kernel), np.int64)
-    pad = min(max(zero, 0), wire.top)
-    return _WeightedSteps((wire,), ones, np.repeat(steps, channels, axis=0), value.window, channels, pad)
+    pad, each = min(max(zero, 0), wire.top), np.repeat(steps, channels, axis=0)
+    return Staircase(value.where, (wire,), result, ones, each, value.window, channels, pad)
 
 
 def _of_everything(
@@ -634,24 +618,10 @@ def concat(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
     return PendingConcat(where=str(node), shape=shape, parts=tuple(parts))
 
 
-def _side_by_side(value: PendingConcat, grid: QuantGrid) -> _WeightedSteps:
+def _side_by_side(value: PendingConcat, grid: QuantGrid, result: LevelWire) -> Staircase:
     """Return joined tensors with their quantizer: each level is looked up."""
     steps = []
     for part in value.parts:
         row = rising(runtime.quantized(clip_to(part.table, value.clips), grid), grid.top)
         steps.append(np.repeat(row, image(part.shape)[0], axis=0))
-    wires = tuple(part.wire for part in value.parts)
-    refuse_if(
-        len(set(wires)) < len(wires), "it joins a tensor with itself. Let each part be a tensor of its own."
-    )
-    shape = image(value.shape)
-    return _WeightedSteps(wires, _eye(shape[0])[:, :, None, None], np.concatenate(steps), Window(shape, 1))
-
-
-def _eye(channels: int) -> Ints:
-    """Return the weights of a layer that copies each channel."""
-    refuse_if(
-        channels > 1 << 13,
-        f"it joins {channels:,} channels, but {1 << 13:,} are supported. Join images, not rows.",
-    )
-    return np.eye(channels, dtype=np.int64)
+    return side_by_side(value.where, [part.wire for part in value.parts], result, np.concatenate(steps))
