@@ -253,68 +253,54 @@ def summed(where: str, forms: Sequence[Form]) -> Form:
 
 
 def neurons_of(value: RealValue, sign: Sign, zero: int) -> LaneNeurons:
-    """Return the sign of a real value, as integer weights over lanes with one threshold each."""
-    if len(value.terms) > 1:
-        return _neurons_of_sum(value, sign, zero)
-    (term,) = value.terms
-    form, layer = term.reads, term.layer
-    kernel = _kernel(term)
-    lines, later = (pipelines(steps, value.shape[0]) for steps in (term.steps, value.later))
-    lanes = value.lanes
-    window = Window(_maps(form.shape), kernel.shape[2:], layer.stride, layer.dilation, layer.pads)
-    row, column = (p // d for p, d in zip(layer.pads[:2], layer.dilation, strict=True))
-    refuse_if(
-        value.added is not None
-        and (window.positions != _maps(value.added.shape)[1:] or layer.stride != (1, 1)),
-        layer.where,
-        "a shortcut around a layer that changes the size of its maps.",
-    )
-    starts = _starts(lanes)
-    unit, max_size = _sizes(form.lanes)
+    """Return the sign of a real value, as integer weights over lanes with one threshold each.
+
+    Terms whose steps are rational, and what is added to them, are one integer combination. A single term may
+    also have steps that are clipped or have a square root.
+    """
+    count, (first, *others) = value.shape[0], value.terms
+    steps, later = (pipelines(parts, count) for parts in (first.steps, value.later))
+    whole: list[_Channel] = []
+    if others or (value.added is not None and all(line.line() is not None for line in steps)):
+        whole, window = _channels(value, value.lanes, [Pipeline(())] * count, later)
+    if not others and not (whole and all(channel.is_small for channel in whole)):
+        nothing = Affine(value.where, np.zeros(1), np.zeros(1))
+        beside = None if value.added is None else value.added.moved(nothing)
+        bare = RealValue((replace(first, steps=()),), value.shape, beside)
+        alone, window = _channels(bare, first.reads.lanes, steps, later)
+    starts = _starts(value.lanes)
+    row, column = (p // d for p, d in zip(window.pads[:2], window.dilation, strict=True))
     neurons = []
-    for c, bias in enumerate(bias_of(layer)):
-        full = np.full((sum(lane.shape[0] for lane in lanes), *kernel.shape[2:]), Fraction(0), dtype=object)
-        for lane, scale in form.terms:
-            full[starts[lane] : starts[lane] + lane.shape[0]] += kernel[c] * scale[:, None, None]
-        constant = bias + sum(
-            (form.shift[i] * kernel[c, i].sum() for i in range(len(form.shift))), Fraction(0)
-        )
-        worth = _common(full.reshape(-1).tolist())
-        channel = _Channel(full / worth, worth * unit, constant, unit, lines[c], later[c], max_size)
-        if value.added is None:
-            neuron = channel.solved(sign, zero)
+    for c in range(count):
+        if whole and (others or whole[c].is_small):
+            refuse_if(
+                not whole[c].is_small,
+                value.where,
+                f"a shortcut adds values whose scales have no common unit of 16 bits. {NEEDED}",
+            )
+            neurons.append(whole[c].solved(sign, zero))
+        elif value.added is None:
+            neurons.append(alone[c].solved(sign, zero))
         else:
             bits = [
                 _Bit((starts[lane] + c, row, column), scale[c], lane.low[c], lane.high[c])
                 for lane, scale in value.added.terms
             ]
-            one = _added(channel, bits, value.added.shift[c])
-            neuron = (
-                one.solved(sign, zero)
-                if one is not None
-                else _joined(channel, bits, value.added.shift[c], sign, zero, layer.where)
-            )
-        neurons.append(neuron)
-    return LaneNeurons(layer.where, sign, value.shape, lanes, neurons, window)
-
-
-def _neurons_of_sum(value: RealValue, sign: Sign, zero: int) -> LaneNeurons:
-    """Return the sign of a sum of several real values: an integer combination of their sums."""
-    weights, constant, window = _summed_terms(value)
-    unit, max_size = _sizes(value.lanes)
-    neurons = []
-    for row, shift, line in zip(
-        weights, constant.tolist(), pipelines(value.later, value.shape[0]), strict=True
-    ):
-        worth = _common(row.reshape(-1).tolist())
-        refuse_if(
-            max((abs(weight) for weight in row.reshape(-1).tolist()), default=0) > _LARGEST * worth,
-            value.where,
-            f"a shortcut adds values whose scales have no common unit of 16 bits. {NEEDED}",
-        )
-        channel = _Channel(row / worth, worth * unit, shift, unit, Pipeline(()), line, max_size)
-        neurons.append(channel.solved(sign, zero))
+            neurons.append(_joined(alone[c], bits, value.added.shift[c], sign, zero, value.where))
     return LaneNeurons(value.where, sign, value.shape, value.lanes, neurons, window)
+
+
+def _channels(
+    value: RealValue, lanes: Sequence[Lane], steps: Sequence[Pipeline], later: Sequence[Pipeline]
+) -> tuple[list[_Channel], Window]:
+    """Return the channels of a real value whose sums are those of some lanes, and their window."""
+    weights, constant, window = _summed_terms(value)
+    unit, max_size = _sizes(lanes)
+    channels = []
+    for row, shift, line, after in zip(weights, constant.tolist(), steps, later, strict=True):
+        worth = _common(row.reshape(-1).tolist())
+        channels.append(_Channel(row / worth, worth * unit, shift, unit, line, after, max_size))
+    return channels, window
 
 
 def _summed_terms(value: RealValue) -> tuple[Array, Row, Window]:
@@ -338,7 +324,10 @@ def _summed_terms(value: RealValue) -> tuple[Array, Row, Window]:
             pieces.append(((lane,), diagonal[:, :, None, None], Window(_maps(lane.shape), 1)))
     combined = kernel_over(lanes, pieces)
     if combined is None:
-        raise FileError(f"{value.where}: a shortcut between values whose windows move differently.")
+        raise FileError(
+            f"{value.where}: a shortcut around layers whose windows move differently, or that change the "
+            "size of its maps."
+        )
     weights, window = combined
     count = value.shape[0]
     total = weights.reshape(-1, count, *weights.shape[1:]).sum(axis=0)
@@ -397,6 +386,11 @@ class _Channel:
         """The largest absolute value of the sum."""
         return int(sum(abs(weight) for weight in self.weights.reshape(-1).tolist())) * self.max_size
 
+    @property
+    def is_small(self) -> bool:
+        """Whether its weights have at most 16 bits."""
+        return bool(max((abs(weight) for weight in self.weights.reshape(-1).tolist()), default=0) <= _LARGEST)
+
     def solved(self, sign: Sign, zero: int) -> _LaneNeuron:
         """Return weights over the values themselves, and the smallest sum that is on."""
         line = Pipeline((*self.steps.parts, *self.later.parts))
@@ -412,29 +406,6 @@ class _Channel:
         return _LaneNeuron(
             -weights if falls else weights, min_sum.least - Fraction(1, 2), falls, met, min_sum.gap
         )
-
-
-def _added(channel: _Channel, bits: Sequence[_Bit], shift: Fraction) -> _Channel | None:
-    """Return a neuron with two-valued terms added after its steps, as one sum.
-
-    This requires rational steps and small weights.
-    """
-    line = channel.steps.line()
-    if line is None:
-        return None
-    full = channel.weights * (line[0] * channel.worth / channel.unit)
-    for bit in bits:
-        full[bit.index] += bit.scale
-    unit = _common([channel.unit, *(v for bit in bits for v in (bit.low, bit.high))])
-    worth = _common(full.reshape(-1).tolist())
-    sizes = [channel.max_size * channel.unit, *(abs(v) for bit in bits for v in (bit.low, bit.high))]
-    constant, max_size = line[0] * channel.constant + line[1] + shift, int(max(size / unit for size in sizes))
-    small = max(abs(weight) for weight in full.reshape(-1).tolist()) <= _LARGEST * worth
-    return (
-        _Channel(full / worth, worth * unit, constant, unit, Pipeline(()), channel.later, max_size)
-        if small
-        else None
-    )
 
 
 def _joined(
