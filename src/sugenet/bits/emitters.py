@@ -87,7 +87,8 @@ def loop(
 
 def emitted(emit: Callable[..., Any], result: Any = types.void) -> Any:
     """Return a function for numba's kernels from one that emits its code. The latter takes context and
-    builder, then its arguments, arrays as pointers to their data.
+    builder, then its arguments, arrays as pointers to their data, and returns nothing, a value, or a list of
+    the values of a tuple.
     """
 
     def typed(_: Any, *arguments: Any) -> tuple[Any, Callable[..., Any]]:
@@ -99,6 +100,8 @@ def emitted(emit: Callable[..., Any], result: Any = types.void) -> Any:
                 for kind, arg in zip(signature.args, args, strict=True)
             ]
             made = emit(context, b, *values)
+            if isinstance(made, list):
+                return context.make_tuple(b, signature.return_type, made)
             return context.get_dummy_value() if made is None else made
 
         return result(*kept), code

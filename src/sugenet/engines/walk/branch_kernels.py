@@ -10,12 +10,14 @@ worth.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numba as nb
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
 
+from sugenet.bits.emitters import I64, call, emitted, int64, load
 from sugenet.compiling import njit
 from sugenet.engines.walk.lanes import LANES, ones
 
@@ -39,140 +41,77 @@ DEPTH, NODES, ASIDE, STATE = range(4)
 GOES_ON, WHOLE, VIOLATION = range(3)
 _EXCLUDED, _FEWER, _OPEN = range(3)
 _ENDLESS = 1 << 62
-_WORD = ir.IntType(64)
-_WORDS = ir.VectorType(_WORD, VECTOR)
+_WORDS = ir.VectorType(I64, VECTOR)
 
 
-def _spot(context, b, kind, array, index, vector):
-    data = context.make_array(kind)(context, b, array).data
-    return b.bitcast(b.gep(data, [index]), vector.as_pointer())
-
-
-def _lanes(context, b, kind, array, index):
+def _lanes(b, array, index):
     """Load 64 lanes from an index of a flattened array."""
-    vector = ir.VectorType(ir.IntType(kind.dtype.bitwidth), LANES)
-    value = b.load(_spot(context, b, kind, array, index, vector))
-    value.align = 1
-    return value
+    return load(b, b.gep(array, [index]), ir.VectorType(array.type.pointee, LANES))
 
 
-@intrinsic
-def _left(_typing, slack, at):  # noqa: ARG001 numba reads the names
+@partial(emitted, result=types.UniTuple(types.uint64, 2))
+def _left(_, b, slack, at):
     """Return the bits of 64 lanes that are 0 or more, and of those that are 0."""
-    signature = types.UniTuple(types.uint64, 2)(slack, types.intp)
-
-    def emit(context, b, signature, arguments):
-        lanes = _lanes(context, b, signature.args[0], *arguments)
-        zero = ir.Constant(lanes.type, [0] * LANES)
-        pair = [b.bitcast(b.icmp_signed(how, lanes, zero), _WORD) for how in (">=", "==")]
-        return context.make_tuple(b, signature.return_type, pair)
-
-    return signature, emit
+    lanes = _lanes(b, slack, at)
+    zero = ir.Constant(lanes.type, [0] * LANES)
+    return [b.bitcast(b.icmp_signed(how, lanes, zero), I64) for how in (">=", "==")]
 
 
-@intrinsic
-def _lose(_typing, slack, at, loss, of, words, alive, begin, kills, to):  # noqa: ARG001 numba reads the names
+@partial(emitted, result=types.int64)
+def _lose(_, b, slack, at, loss, of, words, alive, begin, kills, to):
     """Count the lanes of some words that are lost, ``slack[at:] < loss[of:]`` among `alive`; write their bits
     to `kills`.
     """
-    integer = types.int64
-    signature = integer(slack, integer, loss, integer, integer, alive, integer, kills, integer)
-
-    def emit(context, b, signature, arguments):
-        slack, at, loss, of, words, alive, begin, kills, to = arguments
-        kinds = signature.args
-        old = context.make_array(kinds[5])(context, b, alive).data
-        new = context.make_array(kinds[7])(context, b, kills).data
-        total = cgutils.alloca_once_value(b, ir.Constant(_WORD, 0))
-        with cgutils.for_range(b, words) as loop:
-            here = b.mul(loop.index, ir.Constant(_WORD, LANES))
-            lanes = _lanes(context, b, kinds[0], slack, b.add(at, here))
-            taken = _lanes(context, b, kinds[2], loss, b.add(of, here))
-            bits = b.bitcast(b.icmp_signed("<", lanes, taken), _WORD)
-            bits = b.and_(bits, b.load(b.gep(old, [b.add(begin, loop.index)])))
-            b.store(bits, b.gep(new, [b.add(to, loop.index)]))
-            b.store(b.add(b.load(total), b.ctpop(bits)), total)
-        return b.load(total)
-
-    return signature, emit
+    total = cgutils.alloca_once_value(b, int64(0))
+    with cgutils.for_range(b, words) as loop:
+        here = b.mul(loop.index, int64(LANES))
+        lost = b.icmp_signed("<", _lanes(b, slack, b.add(at, here)), _lanes(b, loss, b.add(of, here)))
+        bits = b.and_(b.bitcast(lost, I64), b.load(b.gep(alive, [b.add(begin, loop.index)])))
+        b.store(bits, b.gep(kills, [b.add(to, loop.index)]))
+        b.store(b.add(b.load(total), b.ctpop(bits)), total)
+    return b.load(total)
 
 
-def _words_of(context, b, kind, array, index):
-    value = b.load(_spot(context, b, kind, array, index, _WORDS))
-    value.align = 8
-    return value
+def _words_of(b, array, index):
+    return load(b, b.gep(array, [index]), _WORDS, 8)
 
 
 def _counted(b, words, bits_of):
     """Count the bits set in words, `VECTOR` at a time from each index."""
-    count = cgutils.get_or_insert_function(
-        b.module, ir.FunctionType(_WORDS, [_WORDS]), f"llvm.ctpop.v{VECTOR}i64"
-    )
-    join = cgutils.get_or_insert_function(
-        b.module, ir.FunctionType(_WORD, [_WORDS]), f"llvm.vector.reduce.add.v{VECTOR}i64"
-    )
     total = cgutils.alloca_once_value(b, ir.Constant(_WORDS, [0] * VECTOR))
-    none, step = ir.Constant(_WORD, 0), ir.Constant(_WORD, VECTOR)
-    with cgutils.for_range_slice(b, none, words, step, _WORD, inc=True) as (w, _):
-        b.store(b.add(b.load(total), b.call(count, [bits_of(w)])), total)
-    return b.call(join, [b.load(total)])
+    with cgutils.for_range_slice(b, int64(0), words, int64(VECTOR), I64, inc=True) as (w, _):
+        b.store(b.add(b.load(total), call(b, f"llvm.ctpop.v{VECTOR}i64", _WORDS, [bits_of(w)])), total)
+    return call(b, f"llvm.vector.reduce.add.v{VECTOR}i64", I64, [b.load(total)])
 
 
-@intrinsic
-def _lose_by_one(_typing, planes, at, near, begin, words, kills, to):  # noqa: ARG001 numba reads the names
+@partial(emitted, result=types.int64)
+def _lose_by_one(_, b, planes, at, near, begin, words, kills, to):
     """Do the same if each option takes 0 or 1: lanes from which it takes 1, and lanes at 0."""
-    integer = types.int64
-    signature = integer(planes, integer, near, integer, integer, kills, integer)
 
-    def emit(context, b, signature, arguments):
-        planes, at, near, begin, words, kills, to = arguments
-        kinds = signature.args
+    def bits_of(w):
+        bits = b.and_(_words_of(b, planes, b.add(at, w)), _words_of(b, near, b.add(begin, w)))
+        b.store(bits, b.bitcast(b.gep(kills, [b.add(to, w)]), _WORDS.as_pointer())).align = 8
+        return bits
 
-        def bits_of(w):
-            taken = _words_of(context, b, kinds[0], planes, b.add(at, w))
-            bits = b.and_(taken, _words_of(context, b, kinds[2], near, b.add(begin, w)))
-            b.store(bits, _spot(context, b, kinds[5], kills, b.add(to, w), _WORDS)).align = 8
-            return bits
-
-        return _counted(b, words, bits_of)
-
-    return signature, emit
+    return _counted(b, words, bits_of)
 
 
-@intrinsic
-def _unused(_typing, kills, at, used, begin, words):  # noqa: ARG001 numba reads the names
+@partial(emitted, result=types.int64)
+def _unused(_, b, kills, at, used, begin, words):
     """Count the bits of some words, a multiple of `VECTOR`, that are not set in `used`."""
-    integer = types.int64
-    signature = integer(kills, integer, used, integer, integer)
 
-    def emit(context, b, signature, arguments):
-        kills, at, used, begin, words = arguments
-        kinds = signature.args
+    def bits_of(w):
+        return b.and_(_words_of(b, kills, b.add(at, w)), b.not_(_words_of(b, used, b.add(begin, w))))
 
-        def bits_of(w):
-            others = b.not_(_words_of(context, b, kinds[2], used, b.add(begin, w)))
-            return b.and_(_words_of(context, b, kinds[0], kills, b.add(at, w)), others)
-
-        return _counted(b, words, bits_of)
-
-    return signature, emit
+    return _counted(b, words, bits_of)
 
 
-@intrinsic
-def _lower(_typing, slack, at, loss, of):  # noqa: ARG001 numba reads the names
+@emitted
+def _lower(_, b, slack, at, loss, of):
     """Subtract losses from 64 slacks, with saturation."""
-    signature = types.void(slack, types.intp, loss, types.intp)
-
-    def emit(context, b, signature, arguments):
-        kinds = signature.args
-        lanes, taken = (_lanes(context, b, kinds[k], arguments[k], arguments[k + 1]) for k in (0, 2))
-        name = f"llvm.ssub.sat.v{LANES}i{lanes.type.element.width}"
-        less = cgutils.get_or_insert_function(b.module, ir.FunctionType(lanes.type, [lanes.type] * 2), name)
-        index = _spot(context, b, kinds[0], arguments[0], arguments[1], lanes.type)
-        b.store(b.call(less, [lanes, taken]), index).align = 1
-        return context.get_dummy_value()
-
-    return signature, emit
+    lanes, taken = _lanes(b, slack, at), _lanes(b, loss, of)
+    less = call(b, f"llvm.ssub.sat.v{LANES}i{lanes.type.element.width}", lanes.type, [lanes, taken])
+    b.store(less, b.bitcast(b.gep(slack, [at]), lanes.type.as_pointer())).align = 1
 
 
 @njit(nogil=True, cache=True)
