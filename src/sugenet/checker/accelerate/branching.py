@@ -9,8 +9,7 @@ once all features are fixed the slacks are exact. The *allowance* of an inequali
 - An option that loses more than the allowance is removed. A node in which a feature has no option left is
   pruned.
 - If no lane is counted for two features, the sum of their least losses must be lost. An option is also
-removed
-  if it loses more than the allowance that remains without the amount counted for its feature.
+  removed if it loses more than the allowance that remains without the amount counted for its feature.
 """
 # mypy: disable-error-code="no-untyped-call,no-untyped-def,untyped-decorator,import-untyped,call-arg"
 
@@ -20,9 +19,18 @@ import numba as nb
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils
-from numba.extending import intrinsic
 
-from sugenet.checker.accelerate.vectors import WORD, everywhere, loaded, number, ones, signs, stored
+from sugenet.checker.accelerate.vectors import (
+    WORD,
+    called,
+    emitted,
+    everywhere,
+    loaded,
+    number,
+    ones,
+    signs,
+    stored,
+)
 from sugenet.compiling import njit
 
 __all__ = ["GOES_ON", "NODES", "SET_ASIDE", "TOP", "VECTOR", "VIOLATION", "search"]
@@ -37,70 +45,40 @@ _I64, _U64 = nb.types.int64, nb.types.uint64
 _WORDS, _NUMBERS = ir.VectorType(WORD, VECTOR), ir.VectorType(ir.IntType(32), 64)
 
 
-@intrinsic
-def _below(_typing, slack, at, amount):  # noqa: ARG001 numba reads the names
+@emitted(_U64)
+def _below(b, slack, at, amount):
     """Return a bit for each of 64 numbers (-1 or more): whether it is less than an amount of 0 or more."""
-    signature = _U64(slack, _I64, nb.types.int32)
-
-    def emit(context, b, signature, arguments):
-        slack, at, amount = arguments
-        upper = everywhere(b, b.sub(amount, ir.Constant(ir.IntType(32), 1)), _NUMBERS)
-        return signs(b, b.sub(upper, loaded(context, b, signature.args[0], slack, at, _NUMBERS)))
-
-    return signature, emit
+    upper = everywhere(
+        b, b.sub(b.trunc(amount, _NUMBERS.element), ir.Constant(_NUMBERS.element, 1)), _NUMBERS
+    )
+    return signs(b, b.sub(upper, loaded(b, slack, at, _NUMBERS)))
 
 
-@intrinsic
-def _worth(_typing, kills, at, used, worth, begin, end):  # noqa: ARG001
+@emitted(_I64)
+def _worth(b, kills, at, used, worth, begin, end):
     """Return the worth of the bits that are set in `kills`, from an index on, but not in `used`.
 
     It reads the words from `begin` to `end`, whose bits have the same worth.
     """
-    signature = _I64(kills, _I64, used, worth, _I64, _I64)
-
-    def emit(context, b, signature, arguments):
-        kills, at, used, worth, begin, end = arguments
-        kinds = signature.args
-        count = cgutils.get_or_insert_function(
-            b.module, ir.FunctionType(_WORDS, [_WORDS]), f"llvm.ctpop.v{VECTOR}i64"
-        )
-        total = cgutils.alloca_once_value(b, ir.Constant(_WORDS, [0] * VECTOR))
-        with cgutils.for_range_slice(b, begin, end, number(VECTOR), WORD, inc=True) as (w, _):
-            bits = b.and_(
-                loaded(context, b, kinds[0], kills, b.add(at, w), _WORDS),
-                b.not_(loaded(context, b, kinds[2], used, w, _WORDS)),
-            )
-            each = loaded(context, b, kinds[3], worth, w, _WORDS)
-            b.store(b.add(b.load(total), b.mul(b.call(count, [bits]), each)), total)
-        join = cgutils.get_or_insert_function(
-            b.module, ir.FunctionType(WORD, [_WORDS]), f"llvm.vector.reduce.add.v{VECTOR}i64"
-        )
-        return b.call(join, [b.load(total)])
-
-    return signature, emit
+    total = cgutils.alloca_once_value(b, ir.Constant(_WORDS, [0] * VECTOR))
+    with cgutils.for_range_slice(b, begin, end, number(VECTOR), WORD, inc=True) as (w, _):
+        bits = b.and_(loaded(b, kills, b.add(at, w), _WORDS), b.not_(loaded(b, used, w, _WORDS)))
+        count = called(b, f"llvm.ctpop.v{VECTOR}i64", _WORDS, [bits])
+        b.store(b.add(b.load(total), b.mul(count, loaded(b, worth, w, _WORDS))), total)
+    return called(b, f"llvm.vector.reduce.add.v{VECTOR}i64", WORD, [b.load(total)])
 
 
-@intrinsic
-def _killed(_typing, kills, to, near, of, planes, at, words, besides):  # noqa: ARG001
+@emitted(nb.types.void)
+def _killed(b, kills, to, near, of, planes, at, words, besides):
     """Write to `kills` the bits that are set in `near` and in `planes`, for some words from an index on.
 
     If `besides` is all ones, bits that were already set are kept.
     """
-    signature = nb.types.void(kills, _I64, near, _I64, planes, _I64, _I64, _U64)
-
-    def emit(context, b, signature, arguments):
-        kills, to, near, of, planes, at, words, besides = arguments
-        kinds, mask = signature.args, everywhere(b, besides, _WORDS)
-        with cgutils.for_range_slice(b, number(0), words, number(VECTOR), WORD, inc=True) as (w, _):
-            bits = b.and_(
-                loaded(context, b, kinds[2], near, b.add(of, w), _WORDS),
-                loaded(context, b, kinds[4], planes, b.add(at, w), _WORDS),
-            )
-            old = b.and_(mask, loaded(context, b, kinds[0], kills, b.add(to, w), _WORDS))
-            stored(context, b, kinds[0], kills, b.add(to, w), b.or_(bits, old))
-        return context.get_dummy_value()
-
-    return signature, emit
+    mask = everywhere(b, besides, _WORDS)
+    with cgutils.for_range_slice(b, number(0), words, number(VECTOR), WORD, inc=True) as (w, _):
+        bits = b.and_(loaded(b, near, b.add(of, w), _WORDS), loaded(b, planes, b.add(at, w), _WORDS))
+        old = b.and_(mask, loaded(b, kills, b.add(to, w), _WORDS))
+        stored(b, kills, b.add(to, w), b.or_(bits, old))
 
 
 @njit(nogil=True, cache=True)

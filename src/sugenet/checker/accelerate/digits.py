@@ -10,11 +10,11 @@ from __future__ import annotations
 import numba as nb
 from llvmlite import ir
 from numba.core import cgutils
-from numba.extending import intrinsic
 
 from sugenet.checker.accelerate.vectors import (
     WORD,
     bits_in,
+    emitted,
     everywhere,
     loaded,
     number,
@@ -57,52 +57,28 @@ _BLOCK = ir.VectorType(WORD, WORDS)
 _COUNTED = 5  # digits of the number of inputs that turn
 
 
-def _told(context, b, kind, values, to, has, sets):
+def _told(b, values, to, has, sets):
     """Fill a slot; return 0, 1 or 2 if none, all or some of the sets have it."""
     not_ = b.xor(has, sets)
-    stored(context, b, kind, values, to, not_)
-    stored(context, b, kind, values, b.add(to, number(2 * WORDS)), has)
+    stored(b, values, to, not_)
+    stored(b, values, b.add(to, number(2 * WORDS)), has)
     yes, no = some_of(b, has), some_of(b, not_)
     return b.add(b.zext(yes, WORD), b.zext(b.and_(yes, no), WORD))
 
 
-@intrinsic
-def sides(_typing, sums, at, min_gains, max_gains, of):
+@emitted(nb.types.UniTuple(_U64, 2))
+def sides(b, sums, at, min_gains, max_gains, of):
     """Return, for 64 sums, which are 0 or more with the smallest gain of one more unit, and which with the
     largest.
     """
-    signature = nb.types.UniTuple(_U64, 2)(sums, _I64, min_gains, max_gains, _I64)
-
-    def emit(context, b, signature, arguments):
-        sums, at, min_gains, max_gains, of = arguments
-        kinds, vector = signature.args, ir.VectorType(ir.IntType(32), 64)
-        here = loaded(context, b, kinds[0], sums, at, vector)
-        ends = [
-            signs(b, b.add(here, loaded(context, b, kinds[k], array, of, vector)))
-            for k, array in ((2, min_gains), (3, max_gains))
-        ]
-        return context.make_tuple(b, signature.return_type, ends)
-
-    return signature, emit
+    vector = ir.VectorType(ir.IntType(32), 64)
+    here = loaded(b, sums, at, vector)
+    return [signs(b, b.add(here, loaded(b, gains, of, vector))) for gains in (min_gains, max_gains)]
 
 
-@intrinsic
+@emitted(nb.types.UniTuple(_U64, 2))
 def bounds(
-    _typing,
-    base,
-    index,
-    rows,
-    at,
-    step,
-    turned,
-    first,
-    n_turned,
-    open_,
-    begin,
-    some,
-    max_unusual,
-    usual,
-    low,
+    b, base, index, rows, at, step, turned, first, n_turned, open_, begin, some, max_unusual, usual, low
 ):
     """Return, for 64 neurons, which are certainly active and which may be active, with `n_turned` turned
     inputs.
@@ -110,109 +86,68 @@ def bounds(
     There are `some` open inputs, of which at most `max_unusual` per set differ from `usual`. The smallest
     value of each neuron is written to `low`.
     """
-    signature = nb.types.UniTuple(_U64, 2)(
-        base, _I64, rows, _I64, _I64, turned, _I64, _I64, open_, _I64, _I64, _I64, usual, low
-    )
+    vector = ir.VectorType(_SHORT, 64)
+    zero = ir.Constant(vector, [0] * 64)
+    start = loaded(b, base, index, vector)
+    sums = [cgutils.alloca_once_value(b, start) for _ in range(2)]
 
-    def emit(context, b, signature, arguments):
-        (
-            base,
-            position,
-            rows,
-            at,
-            step,
-            turned,
-            first,
-            n_turned,
-            open_,
-            begin,
-            some,
-            max_unusual,
-            usual,
-            low,
-        ) = arguments
-        kinds, vector = signature.args, ir.VectorType(_SHORT, 64)
-        zero = ir.Constant(vector, [0] * 64)
-        start = loaded(context, b, kinds[0], base, position, vector)
-        sums = [cgutils.alloca_once_value(b, start) for _ in range(2)]
+    def row(array, place):
+        which = b.load(b.gep(array, [place]))
+        return b.sext(
+            loaded(b, rows, b.add(at, b.mul(which, step)), ir.VectorType(ir.IntType(8), 64)), vector
+        )
 
-        def row(array, kind, number):
-            which = b.load(b.gep(context.make_array(kind)(context, b, array).data, [number]))
-            bytes_ = ir.VectorType(ir.IntType(8), 64)
-            return b.sext(loaded(context, b, kinds[2], rows, b.add(at, b.mul(which, step)), bytes_), vector)
-
-        with cgutils.for_range(b, n_turned) as loop:
-            added = row(turned, kinds[5], b.add(first, loop.index))
-            for end in sums:
-                b.store(b.add(b.load(end), added), end)
-        middle = cgutils.alloca_once_value(b, b.load(sums[0]))
-        flags = context.make_array(kinds[12])(context, b, usual).data
-        with cgutils.for_range(b, some) as loop:
-            added = row(open_, kinds[8], b.add(begin, loop.index))
-            flag = b.load(b.gep(flags, [b.add(begin, loop.index)]))
-            b.store(b.add(b.load(middle), b.and_(added, everywhere(b, flag, vector))), middle)
-            for end, sign in zip(sums, "<>", strict=True):
-                part = b.select(b.icmp_signed(sign, added, zero), added, zero)
-                b.store(b.add(b.load(end), part), end)
-        (smallest, largest), alone = (b.load(end) for end in sums), b.load(middle)
-        stored(context, b, kinds[13], low, position, smallest)
-        change = everywhere(b, b.trunc(max_unusual, _SHORT), vector)
-        sure = b.or_(signs(b, smallest), signs(b, b.sub(alone, change)))
-        may = b.and_(signs(b, largest), signs(b, b.add(alone, change)))
-        return context.make_tuple(b, signature.return_type, [sure, may])
-
-    return signature, emit
+    with cgutils.for_range(b, n_turned) as loop:
+        added = row(turned, b.add(first, loop.index))
+        for end in sums:
+            b.store(b.add(b.load(end), added), end)
+    middle = cgutils.alloca_once_value(b, b.load(sums[0]))
+    with cgutils.for_range(b, some) as loop:
+        added = row(open_, b.add(begin, loop.index))
+        flag = b.load(b.gep(usual, [b.add(begin, loop.index)]))
+        b.store(b.add(b.load(middle), b.and_(added, everywhere(b, flag, vector))), middle)
+        for end, sign in zip(sums, "<>", strict=True):
+            part = b.select(b.icmp_signed(sign, added, zero), added, zero)
+            b.store(b.add(b.load(end), part), end)
+    (smallest, largest), alone = (b.load(end) for end in sums), b.load(middle)
+    stored(b, low, index, smallest)
+    change = everywhere(b, b.trunc(max_unusual, _SHORT), vector)
+    sure = b.or_(signs(b, smallest), signs(b, b.sub(alone, change)))
+    return [sure, b.and_(signs(b, largest), signs(b, b.add(alone, change)))]
 
 
-@intrinsic
-def parted(_typing, adds, at, need, flip, valid, values, to):
+@emitted(_I64)
+def parted(b, adds, at, need, flip, valid, values, to):
     """Fill a slot with the `valid` sets that have turned a neuron; return 0, 1 or 2 for none, all or some of
     them.
 
     These are the sets whose units add at least `need` to it or, if `flip` is all ones, less.
     """
-    signature = _I64(adds, _I64, _I64, _U64, valid, values, _I64)
-
-    def emit(context, b, signature, arguments):
-        adds, at, need, flip, valid, values, to = arguments
-        kinds = signature.args
-        vector = ir.VectorType(ir.IntType(kinds[0].dtype.bitwidth), 64 * WORDS)
-        threshold = need if vector.element == WORD else b.trunc(need, vector.element)
-        reached = b.icmp_signed(
-            ">=", loaded(context, b, kinds[0], adds, at, vector), everywhere(b, threshold, vector)
-        )
-        sets = loaded(context, b, kinds[4], valid, number(0), _BLOCK)
-        has = b.and_(b.xor(b.bitcast(reached, _BLOCK), everywhere(b, flip, _BLOCK)), sets)
-        return _told(context, b, kinds[5], values, to, has, sets)
-
-    return signature, emit
+    vector = ir.VectorType(adds.type.pointee, 64 * WORDS)
+    threshold = need if vector.element == WORD else b.trunc(need, vector.element)
+    reached = b.icmp_signed(">=", loaded(b, adds, at, vector), everywhere(b, threshold, vector))
+    sets = loaded(b, valid, number(0), _BLOCK)
+    has = b.and_(b.xor(b.bitcast(reached, _BLOCK), everywhere(b, flip, _BLOCK)), sets)
+    return _told(b, values, to, has, sets)
 
 
-@intrinsic
-def apart(_typing, values, at, n_open, valid, size, usual, first):
+@emitted(_I64)
+def apart(b, values, at, n_open, valid, size, usual, first):
     """Return the largest number of open inputs at ``values[at:]`` in which a set differs from the majority of
     a block of that size, or the number of open inputs.
 
     ``usual[first:]`` is set to -1 for inputs that most sets turn, else 0.
     """
-    signature = _I64(values, _I64, _I64, valid, _I64, usual, _I64)
 
-    def emit(context, b, signature, arguments):
-        values, at, n_open, valid, size, usual, first = arguments
-        kinds = signature.args
-        flags = context.make_array(kinds[5])(context, b, usual).data
+    def unusual(t, sets):
+        index = b.add(b.add(at, b.mul(t, number(SLOT))), number(2 * WORDS))
+        has = loaded(b, values, index, _BLOCK)
+        twice = b.shl(bits_in(b, has), number(1))
+        flag = b.sext(b.icmp_signed(">", twice, size), WORD)
+        b.store(b.trunc(flag, _SHORT), b.gep(usual, [b.add(first, t)]))
+        return b.xor(has, b.and_(sets, everywhere(b, flag, _BLOCK)))
 
-        def unusual(t, sets):
-            index = b.add(b.add(at, b.mul(t, number(SLOT))), number(2 * WORDS))
-            has = loaded(context, b, kinds[0], values, index, _BLOCK)
-            twice = b.shl(bits_in(b, has), number(1))
-            flag = b.sext(b.icmp_signed(">", twice, size), WORD)
-            b.store(b.trunc(flag, _SHORT), b.gep(flags, [b.add(first, t)]))
-            return b.xor(has, b.and_(sets, everywhere(b, flag, _BLOCK)))
-
-        return _most(b, n_open, loaded(context, b, kinds[3], valid, number(0), _BLOCK), unusual)
-
-    return signature, emit
+    return _most(b, n_open, loaded(b, valid, number(0), _BLOCK), unusual)
 
 
 def _most(b, n_inputs, sets, bits):
@@ -246,23 +181,8 @@ def _reached(inputs_, groups=None):
     """
     digits = (inputs_ - 1).bit_length()
 
-    @intrinsic
-    def reached(
-        _typing,
-        values,
-        at,
-        kinds,
-        row,
-        inputs,
-        first,
-        n_inputs,
-        starts,
-        needed,
-        valid,
-        flips,
-        q,
-        to,
-    ):
+    @emitted(_I64)
+    def reached(b, values, at, kinds, row, inputs, first, n_inputs, starts, needed, valid, flips, q, to):
         """Compute for every set of a block whether a neuron has turned, and write the slot ``values[to:]``.
 
         Return 0, 1 or 2 if it turned for none, all or some of the `valid` sets.
@@ -272,50 +192,34 @@ def _reached(inputs_, groups=None):
         ``values[at + SLOT * t:]`` is read at the part ``kinds[row + inputs[first + t]]``. ``flips[q]`` is all
         ones if the neuron is active at the sample.
         """
-        signature = _I64(
-            values, _I64, kinds, _I64, inputs, _I64, _I64, starts, _I64, valid, flips, _I64, _I64
-        )
 
-        def emit(context, b, signature, arguments):
-            values, at, _, row, _, first, n_inputs, _, needed, valid, _, q, to = arguments
-            types = signature.args
+        def one(t):
+            which = b.load(b.gep(inputs, [b.add(first, t)]))
+            part = b.zext(b.load(b.gep(kinds, [b.add(row, which)])), WORD)
+            return loaded(b, values, b.add(b.add(at, b.mul(t, number(SLOT))), part), _BLOCK)
 
-            def data(k):
-                return context.make_array(types[k])(context, b, arguments[k]).data
-
-            def one(t):
-                which = b.load(b.gep(data(4), [b.add(first, t)]))
-                part = b.zext(b.load(b.gep(data(2), [b.add(row, which)])), WORD)
-                position = b.add(b.add(at, b.mul(t, number(SLOT))), part)
-                return loaded(context, b, types[0], values, position, _BLOCK)
-
-            begin = b.mul(b.sub(number(1 << digits), needed), number(DIGITS))
-            start = [
-                everywhere(b, b.load(b.gep(data(7), [b.add(begin, number(k))])), _BLOCK)
-                for k in range(digits)
+        begin = b.mul(b.sub(number(1 << digits), needed), number(DIGITS))
+        start = [
+            everywhere(b, b.load(b.gep(starts, [b.add(begin, number(k))])), _BLOCK) for k in range(digits)
+        ]
+        if groups is not None:
+            bits = [[one(number(t)) for t in range(4 * groups)], *([] for _ in range(digits - 1))]
+            _, over = summed(b, [[*bits[k], start[k]] for k in range(digits)])
+            active = over[0] if len(over) == 1 else b.or_(*over)
+        else:
+            sums = [
+                cgutils.alloca_once_value(b, value) for value in [*start, ir.Constant(_BLOCK, [0] * WORDS)]
             ]
-            if groups is not None:
-                bits = [[one(number(t)) for t in range(4 * groups)], *([] for _ in range(digits - 1))]
-                _, over = summed(b, [[*bits[k], start[k]] for k in range(digits)])
-                active = over[0] if len(over) == 1 else b.or_(*over)
-            else:
-                sums = [
-                    cgutils.alloca_once_value(b, value)
-                    for value in [*start, ir.Constant(_BLOCK, [0] * WORDS)]
-                ]
-                with cgutils.for_range_slice(b, number(0), n_inputs, number(4), WORD, inc=True) as (t, _):
-                    before = [b.load(slot) for slot in sums]
-                    input_bits = [one(b.add(t, number(k))) for k in range(4)]
-                    after, over = summed(b, [[*input_bits, before[0]], *([digit] for digit in before[1:-1])])
-                    for value, index in zip([*after, b.or_(before[-1], over[0])], sums, strict=True):
-                        b.store(value, index)
-                active = b.load(sums[-1])
-            sets = loaded(context, b, types[9], valid, number(0), _BLOCK)
-            flip = everywhere(b, b.load(b.gep(data(10), [q])), _BLOCK)
-            has = b.and_(b.xor(active, flip), sets)
-            return _told(context, b, types[0], values, to, has, sets)
-
-        return signature, emit
+            with cgutils.for_range_slice(b, number(0), n_inputs, number(4), WORD, inc=True) as (t, _):
+                before = [b.load(slot) for slot in sums]
+                input_bits = [one(b.add(t, number(k))) for k in range(4)]
+                after, over = summed(b, [[*input_bits, before[0]], *([digit] for digit in before[1:-1])])
+                for value, index in zip([*after, b.or_(before[-1], over[0])], sums, strict=True):
+                    b.store(value, index)
+            active = b.load(sums[-1])
+        sets = loaded(b, valid, number(0), _BLOCK)
+        has = b.and_(b.xor(active, everywhere(b, b.load(b.gep(flips, [q])), _BLOCK)), sets)
+        return _told(b, values, to, has, sets)
 
     return reached
 

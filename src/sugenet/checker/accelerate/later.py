@@ -19,11 +19,10 @@ import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
 from numba.core import cgutils
-from numba.extending import intrinsic
 
 from sugenet.checker.accelerate.arrays import Layer, Picking, Summing
 from sugenet.checker.accelerate.products import Bits, Ints, dense_counts, products
-from sugenet.checker.accelerate.vectors import loaded, lowest, signs, stored
+from sugenet.checker.accelerate.vectors import emitted, loaded, lowest, signs, stored
 from sugenet.checker.limit import Limit
 from sugenet.compiling import njit
 
@@ -32,8 +31,6 @@ __all__ = ["LaterLayers", "Patterns", "bits_of", "cores", "counts_after"]
 _BATCH = 1 << 14  # largest number of patterns evaluated at a time
 _WORK = 1 << 32  # largest number of sums for all of them
 _BLOCK = 1 << 6  # patterns that pass through a convolution at a time
-
-_I64, _U64 = nb.types.int64, nb.types.uint64
 
 Patterns: TypeAlias = npt.NDArray[np.uint64]
 """Rows of words; bit j of a row tells whether loose neuron j has turned."""
@@ -148,26 +145,18 @@ def bits_of(patterns: Patterns, width: int) -> Bits:
     return np.unpackbits(octets, axis=1, count=width, bitorder="little").astype(bool)
 
 
-@intrinsic
-def _moved(_typing, margins, at, gains, of, size, turned, n_turned, out, to):  # noqa: ARG001
+@emitted(nb.types.uint64)
+def _moved(b, margins, at, gains, of, size, turned, n_turned, out, to):
     """Add the rows of `gains`, of `size` numbers, with the indices in `turned` to 64 margins, and write the
     result to `out`. Return which of them are not negative.
     """
-    signature = _U64(margins, _I64, gains, _I64, _I64, turned, _I64, out, _I64)
-
-    def emit(context, b, signature, arguments):
-        margins, at, gains, of, size, turned, n_turned, out, to = arguments
-        kinds = signature.args
-        vector = ir.VectorType(ir.IntType(kinds[0].dtype.bitwidth), 64)
-        numbers = context.make_array(kinds[5])(context, b, turned).data
-        total = cgutils.alloca_once_value(b, loaded(context, b, kinds[0], margins, at, vector))
-        with cgutils.for_range(b, n_turned) as loop:
-            index = b.add(of, b.mul(b.load(b.gep(numbers, [loop.index])), size))
-            b.store(b.add(b.load(total), loaded(context, b, kinds[2], gains, index, vector)), total)
-        stored(context, b, kinds[7], out, to, b.load(total))
-        return signs(b, b.load(total))
-
-    return signature, emit
+    vector = ir.VectorType(margins.type.pointee, 64)
+    total = cgutils.alloca_once_value(b, loaded(b, margins, at, vector))
+    with cgutils.for_range(b, n_turned) as loop:
+        index = b.add(of, b.mul(b.load(b.gep(turned, [loop.index])), size))
+        b.store(b.add(b.load(total), loaded(b, gains, index, vector)), total)
+    stored(b, out, to, b.load(total))
+    return signs(b, b.load(total))
 
 
 @njit(nogil=True, cache=True)

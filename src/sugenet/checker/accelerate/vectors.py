@@ -8,6 +8,9 @@ every bit is separate, so one full adder sums as many triples of bits as a vecto
 
 from __future__ import annotations
 
+import inspect
+from functools import partial
+
 import numba as nb
 from llvmlite import ir
 from numba.core import cgutils
@@ -16,6 +19,8 @@ from numba.extending import intrinsic
 __all__ = [
     "WORD",
     "bits_in",
+    "called",
+    "emitted",
     "everywhere",
     "fetch",
     "loaded",
@@ -33,57 +38,66 @@ WORD = ir.IntType(64)
 _I64, _U64 = nb.types.int64, nb.types.uint64
 
 
-@intrinsic
-def lowest(_typing, word):  # noqa: ARG001 numba reads the names
+def _plain(context, b, kind, value):
+    return context.make_array(kind)(context, b, value).data if isinstance(kind, nb.types.Array) else value
+
+
+def emitted(result):
+    """Return a decorator that makes a function of compiled code from one that emits its instructions.
+
+    The latter takes the builder, then arrays as pointers to their data, and integers of 64 bits. It returns
+    the result, a list if that is a tuple, or nothing.
+    """
+
+    def decorated(emit):
+        def typed(_typing, *kinds):
+            def code(context, b, signature, arguments):
+                made = emit(b, *map(partial(_plain, context, b), signature.args, arguments))
+                if isinstance(made, list):
+                    return context.make_tuple(b, signature.return_type, made)
+                return context.get_dummy_value() if made is None else made
+
+            return result(*(kind if isinstance(kind, nb.types.Array) else _I64 for kind in kinds)), code
+
+        typed.__signature__ = inspect.signature(emit)  # numba reads the names; the first is its own
+        return intrinsic(typed)
+
+    return decorated
+
+
+@emitted(_I64)
+def lowest(b, word):
     """Return the index of the lowest set bit; 64 if there is none."""
-
-    def emit(_context, b, _signature, arguments):
-        return b.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
-
-    return _I64(_U64), emit
+    return b.cttz(word, ir.Constant(ir.IntType(1), 0))
 
 
-@intrinsic
-def ones(_typing, word):  # noqa: ARG001
+@emitted(_I64)
+def ones(b, word):
     """Return the number of set bits."""
-
-    def emit(_context, b, _signature, arguments):
-        return b.ctpop(arguments[0])
-
-    return _I64(_U64), emit
+    return b.ctpop(word)
 
 
-@intrinsic
-def reaches(_typing, sums, at, rows, of):  # noqa: ARG001
+@emitted(_U64)
+def reaches(b, sums, at, rows, of):
     """Return which of 64 sums are 0 or more after adding a row; positions are in flat arrays of one item
     size.
     """
-    signature = _U64(sums, _I64, rows, _I64)
-
-    def emit(context, b, signature, arguments):
-        sums, at, rows, of = arguments
-        vector = ir.VectorType(ir.IntType(signature.args[0].dtype.bitwidth), 64)
-        here = loaded(context, b, signature.args[0], sums, at, vector)
-        return signs(b, b.add(here, loaded(context, b, signature.args[2], rows, of, vector)))
-
-    return signature, emit
+    vector = ir.VectorType(sums.type.pointee, 64)
+    return signs(b, b.add(loaded(b, sums, at, vector), loaded(b, rows, of, vector)))
 
 
-@intrinsic
-def fetch(_typing, words, index):  # noqa: ARG001
+@emitted(nb.types.void)
+def fetch(b, words, index):
     """Prefetch an element of a flat array; this has no other effect."""
-    signature = nb.types.void(words, _I64)
+    spot = b.bitcast(b.gep(words, [index]), ir.IntType(8).as_pointer())
+    hints = (ir.Constant(ir.IntType(32), value) for value in (1, 3, 1))
+    called(b, "llvm.prefetch.p0i8", ir.VoidType(), [spot, *hints])
 
-    def emit(context, b, signature, arguments):
-        byte, short = ir.IntType(8).as_pointer(), ir.IntType(32)
-        asked = cgutils.get_or_insert_function(
-            b.module, ir.FunctionType(ir.VoidType(), [byte, short, short, short]), "llvm.prefetch.p0i8"
-        )
-        spot = b.gep(context.make_array(signature.args[0])(context, b, arguments[0]).data, [arguments[1]])
-        b.call(asked, [b.bitcast(spot, byte), *(ir.Constant(short, value) for value in (1, 3, 1))])
-        return context.get_dummy_value()
 
-    return signature, emit
+def called(b, name, result, arguments):
+    """Call an instruction of LLVM by its name."""
+    kind = ir.FunctionType(result, [argument.type for argument in arguments])
+    return b.call(cgutils.get_or_insert_function(b.module, kind, name), arguments)
 
 
 def number(value):
@@ -91,18 +105,17 @@ def number(value):
     return ir.Constant(WORD, value)
 
 
-def loaded(context, b, kind, array, index, vector):
+def loaded(b, array, index, vector):
     """Load a vector from an array at an index."""
-    spot = b.gep(context.make_array(kind)(context, b, array).data, [index])
-    value = b.load(b.bitcast(spot, vector.as_pointer()))
+    value = b.load(b.bitcast(b.gep(array, [index]), vector.as_pointer()))
     value.align = vector.element.width // 8
     return value
 
 
-def stored(context, b, kind, array, index, value):
+def stored(b, array, index, value):
     """Store a vector in an array at an index."""
-    spot = b.gep(context.make_array(kind)(context, b, array).data, [index])
-    b.store(value, b.bitcast(spot, value.type.as_pointer())).align = value.type.element.width // 8
+    spot = b.bitcast(b.gep(array, [index]), value.type.as_pointer())
+    b.store(value, spot).align = value.type.element.width // 8
 
 
 def everywhere(b, value, vector):
@@ -129,13 +142,8 @@ def some_of(b, vector):
 
 def bits_in(b, vector):
     """Return the number of set bits of a vector of words."""
-    join = cgutils.get_or_insert_function(
-        b.module, ir.FunctionType(WORD, [vector.type]), f"llvm.vector.reduce.add.v{vector.type.count}i64"
-    )
-    count = cgutils.get_or_insert_function(
-        b.module, ir.FunctionType(vector.type, [vector.type]), f"llvm.ctpop.v{vector.type.count}i64"
-    )
-    return b.call(join, [b.call(count, [vector])])
+    count = called(b, f"llvm.ctpop.v{vector.type.count}i64", vector.type, [vector])
+    return called(b, f"llvm.vector.reduce.add.v{vector.type.count}i64", WORD, [count])
 
 
 def summed(b, columns):
