@@ -60,7 +60,7 @@ from sugenet.checker.limit import Limit
 from sugenet.checker.meaning import row_of, sample_in, scores, top, within_limits
 from sugenet.checker.network import Clause, NetworkForm
 from sugenet.checker.reading import Row, Sizes, Tagged, read
-from sugenet.errors import CertificateError, CheckLimitError
+from sugenet.errors import CertificateError, CheckLimitError, refuse
 
 __all__ = ["check_composed"]
 
@@ -124,16 +124,22 @@ class _Claim:
             if not isinstance(question, kind):
                 raise CertificateError(f"a part answers {question.tag[1]!r}, not {kind.tag[1]!r}.")
             assert isinstance(question, Robust | Reason | WhatIf)
-            if row_of(reading.network, question.sample) != reading.sample:
-                raise CertificateError(f"a part is about another sample than that of reading {part.reading}.")
-            if question.ties != "lowest":
-                raise CertificateError("a part counts ties in another way than the class of a reading.")
-            if certificate.domain != reading.domain:
-                raise CertificateError("a part is about other inputs that can occur than its reading.")
-            if question.label != reading.own:
-                raise CertificateError(
-                    f"a part says that reading {part.reading} has another class than it has."
-                )
+            refuse(
+                CertificateError,
+                (
+                    row_of(reading.network, question.sample) != reading.sample,
+                    f"a part is about another sample than that of reading {part.reading}.",
+                ),
+                (question.ties != "lowest", "a part counts ties in another way than the class of a reading."),
+                (
+                    certificate.domain != reading.domain,
+                    "a part is about other inputs that can occur than its reading.",
+                ),
+                (
+                    question.label != reading.own,
+                    f"a part says that reading {part.reading} has another class than it has.",
+                ),
+            )
             self.check_part(certificate, reading.network)
             pairs.append((part.reading, certificate))
         return pairs
@@ -314,12 +320,18 @@ def _robust(claim: _Claim, certificate: CompositeProved | CompositeRefuted | Com
     if isinstance(certificate, CompositeUndecided):
         return f"{_parts(proved)} proved; the composite is not decided"
     if isinstance(certificate, CompositeRefuted):
-        if moved != list(certificate.choice):
-            raise CertificateError("the witnesses do not have the classes that are claimed.")
-        if claim.whole.value(moved) == current_value:
-            raise CertificateError("the witnesses do not change the value of the composite.")
-        if question.joint and len(changed) > 1:
-            raise CertificateError("several images are changed, each with a budget of its own.")
+        refuse(
+            CertificateError,
+            (moved != list(certificate.choice), "the witnesses do not have the classes that are claimed."),
+            (
+                claim.whole.value(moved) == current_value,
+                "the witnesses do not change the value of the composite.",
+            ),
+            (
+                question.joint and len(changed) > 1,
+                "several images are changed, each with a budget of its own.",
+            ),
+        )
         value = claim.whole.value(moved)
         return f"with the witnesses of {_parts(len(changed))} the value is {value}, not {current_value}"
     failure = "classes that no part excludes change the value of the composite, for all that is shown"
@@ -351,12 +363,12 @@ def _reason(
         asked = part.question
         assert isinstance(part, _RANKS)
         assert isinstance(asked, Reason)
-        if asked.region != question.region:
-            raise CertificateError("a part is about another region than the composite.")
-        if asked.target is not None:
-            raise CertificateError("a part is about one other class, not about all of them.")
-        if index in fixed:
-            raise CertificateError("a reading has two reasons.")
+        refuse(
+            CertificateError,
+            (asked.region != question.region, "a part is about another region than the composite."),
+            (asked.target is not None, "a part is about one other class, not about all of them."),
+            (index in fixed, "a reading has two reasons."),
+        )
         fixed.add(index)
         lowest = min(lowest, _RANKS.index(type(part)))
         if not isinstance(part, UnknownReason):

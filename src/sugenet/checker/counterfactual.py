@@ -15,7 +15,7 @@ from sugenet.checker.limit import Limit
 from sugenet.checker.meaning import cheaper, row_of, scores
 from sugenet.checker.setting import Asked, sample_of
 from sugenet.checker.witness import changed_as_claimed
-from sugenet.errors import CertificateError
+from sugenet.errors import CertificateError, refuse
 
 __all__ = ["check_counterfactual"]
 
@@ -60,10 +60,13 @@ def _check_changed(
     inputs = cheaper(asked.lawful, asked.network, sample, question, asked.limits, bound, strict=False)
     inputs.see(witness)
     price = inputs.cost(witness)
-    if price != certificate.value:
-        raise CertificateError(f"the witness costs {price}, not {certificate.value}.")
-    if certificate.lower > price:
-        raise CertificateError("the lower bound is above the cost of the witness.")
-    if not changed_as_claimed(question, scores(asked.network, witness)):
-        raise CertificateError("the witness does not change the answer as claimed.")
+    refuse(
+        CertificateError,
+        (price != certificate.value, f"the witness costs {price}, not {certificate.value}."),
+        (certificate.lower > price, "the lower bound is above the cost of the witness."),
+        (
+            not changed_as_claimed(question, scores(asked.network, witness)),
+            "the witness does not change the answer as claimed.",
+        ),
+    )
     return f"the witness changes it at cost {price}"

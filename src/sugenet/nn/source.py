@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any, Literal, get_args
 
 from sugenet.capacity.thresholds import exact_number
-from sugenet.errors import NetworkError
+from sugenet.errors import NetworkError, refuse
 from sugenet.reprs import ShortRepr
 
 __all__ = ["Source"]
@@ -66,16 +66,26 @@ class Source(ShortRepr):
                 else Fraction(exact_number(setting, name, NetworkError))
             )
             object.__setattr__(self, name, exact)
-        if isinstance(self.start, tuple) != isinstance(self.step, tuple) or (
-            isinstance(self.start, tuple)
-            and isinstance(self.step, tuple)
-            and len(self.start) != len(self.step)
-        ):
-            raise NetworkError("start and step must be one number each, or one for every feature.")
-        if not all(self.step if isinstance(self.step, tuple) else (self.step,)):
-            raise NetworkError("step is 0, so that all raw numbers would be the same in the source.")
-        if self.outputs not in get_args(Outputs):
-            raise NetworkError(f"outputs={self.outputs!r} must be one of {', '.join(get_args(Outputs))}.")
+        refuse(
+            NetworkError,
+            (
+                isinstance(self.start, tuple) != isinstance(self.step, tuple)
+                or (
+                    isinstance(self.start, tuple)
+                    and isinstance(self.step, tuple)
+                    and len(self.start) != len(self.step)
+                ),
+                "start and step must be one number each, or one for every feature.",
+            ),
+            (
+                not all(self.step if isinstance(self.step, tuple) else (self.step,)),
+                "step is 0, so that all raw numbers would be the same in the source.",
+            ),
+            (
+                self.outputs not in get_args(Outputs),
+                f"outputs={self.outputs!r} must be one of {', '.join(get_args(Outputs))}.",
+            ),
+        )
 
     @property
     def is_plain(self) -> bool:

@@ -17,7 +17,7 @@ from sugenet.checker.accelerate.thresholds import ThresholdSystem, implications_
 from sugenet.checker.form import Lemma
 from sugenet.checker.limit import Limit
 from sugenet.checker.unpack import steps_of
-from sugenet.errors import CertificateError
+from sugenet.errors import CertificateError, refuse
 
 __all__ = ["check_rup"]
 
@@ -53,12 +53,15 @@ def check_rup(
     limit = limit or Limit(None, None)
     starts = thresholds.starts
     total, neurons = starts[-1], starts[2] - starts[1]
-    if proof.variables != total:
-        raise CertificateError(f"the proof is not a propagation proof over {total} variables.")
-    if [step for chain in thresholds.chains for step in chain] != list(range(starts[1])):
-        raise CertificateError("the chains must hold the steps in order.")
-    if len(proof.facts) > neurons:
-        raise CertificateError(f"there are {len(proof.facts):,} facts about {neurons:,} neurons.")
+    refuse(
+        CertificateError,
+        (proof.variables != total, f"the proof is not a propagation proof over {total} variables."),
+        (
+            [step for chain in thresholds.chains for step in chain] != list(range(starts[1])),
+            "the chains must hold the steps in order.",
+        ),
+        (len(proof.facts) > neurons, f"there are {len(proof.facts):,} facts about {neurons:,} neurons."),
+    )
     _flat([proof.facts, assumed], total)
     _check_facts(proof.facts, thresholds, limit)
     premises = [[starts[-2] + c + 1 for c in range(len(thresholds.cases))]]
