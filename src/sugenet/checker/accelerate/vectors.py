@@ -59,7 +59,8 @@ def emitted(result):
 
             return result(*(kind if isinstance(kind, nb.types.Array) else _I64 for kind in kinds)), code
 
-        typed.__signature__ = inspect.signature(emit)  # numba reads the names; the first is its own
+        # numba reads the names; the first is its own
+        typed.__signature__ = inspect.signature(emit)  # type: ignore[attr-defined]
         return intrinsic(typed)
 
     return decorated
