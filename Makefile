@@ -3,6 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 PYTHONS ?= python3.11 python3.12 python3.13  # those that `make dist` tries the wheel with, where they are
 
+# of the tests: one more than there are cores, since some tests wait
+WORKERS ?= $(shell $(PYTHON) -c "import os; print(os.cpu_count() + 1)")
+
 .PHONY: install demo test test-all check kernels format docs refresh dist lock lce clean
 
 install: .venv/dev
@@ -11,13 +14,13 @@ demo: .venv/core
 
 test: install
 	@$(MAKE) --no-print-directory -j2 check kernels
-	$(BIN)/pytest -m "not slow" -n logical --dist worksteal
+	$(BIN)/pytest -m "not slow" -n $(WORKERS) --dist worksteal
 
 test-all: install check
 	-$(BIN)/pip install --quiet ray  # where it installs: its test says that it skips where it does not
 	-$(BIN)/pip install --quiet jupyterlab
 	-$(BIN)/pip install --quiet ai-edge-litert  # the same
-	SUGENET_LCE_PYTHON=$(abspath $(wildcard .venv-lce/bin/python)) $(BIN)/pytest -n logical --dist worksteal --hypothesis-profile=all
+	SUGENET_LCE_PYTHON=$(abspath $(wildcard .venv-lce/bin/python)) $(BIN)/pytest -n $(WORKERS) --dist worksteal --hypothesis-profile=all
 
 lce:  # .venv-lce, in which Larq Compute Engine makes and runs the files that `make test-all` reads
 	$(PYTHON) -m venv .venv-lce
