@@ -1,13 +1,16 @@
-"""Capacities: Sugeno integral, additive Moebius and Shapley against pyfmtools 5.4.1 on the same data; focal
-sets of 400 weights.
+"""Capacities: integrals, transforms and indices against pyfmtools 5.4.1 on the same data; what costs how many
+passes over the table; focal sets of 400 weights.
 
 Run ``python -m benchmarks.capacity [--quick]``. pyfmtools is optional: ``CXXFLAGS="-include cstring" pip
-install pyfmtools==5.4.1``.
+install pyfmtools==5.4.1``. kappalab needs R and is not compared here.
 
 pyfmtools documents two ways to call it: its Python functions, and its C functions through CFFI with pointers
-kept between calls. Both are timed for the integral. In the last line, ``sugeno_batch_vs_pyfmtools`` is
+kept between calls. Both are timed for the integrals. In the last line, ``sugeno_batch_vs_pyfmtools`` is
 against the Python function called per sample, ``sugeno_batch_vs_pyfmtools_cffi`` against the C function
 called per sample through CFFI; the others have only a Python function.
+
+One pass is the additive Moebius transform of the table by NumPy: n sweeps over 2^n floats.
+``passes`` in the last line has the cost of each function in passes.
 """
 
 from __future__ import annotations
@@ -21,7 +24,30 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.capacity import Dense, WeightedThreshold, additive_moebius, shapley, sugeno
+from sugenet.capacity import (
+    Dense,
+    WeightedThreshold,
+    additive_moebius,
+    additivity,
+    banzhaf,
+    choquet,
+    entropy_float,
+    favor,
+    interactions,
+    is_belief,
+    is_necessity,
+    is_self_conjugate,
+    is_supermodular,
+    is_symmetric,
+    maxitivity,
+    minitivity,
+    orness,
+    shapley,
+    sugeno,
+    transforms,
+    variance,
+    veto,
+)
 
 try:
     import pyfmtools
@@ -74,28 +100,32 @@ def report(
     return ratios
 
 
-def sugeno_batch(rng: np.random.Generator, repeats: int) -> dict[str, float | None]:
+def integral_batch(
+    rng: np.random.Generator, repeats: int, integral: Callable[..., Any], name: str
+) -> dict[str, float | None]:
+    """The integrals of many samples; `name` is that of the functions of pyfmtools."""
     n, samples = 20, 100_000
     table, X = random_table(rng, n), rng.random((samples, n))
     mu = Dense(n, table)
-    answer, ours = best(lambda: sugeno(mu, X), repeats)
+    answer, ours = best(lambda: integral(mu, X), repeats)
     python = cffi = None
     agreement = ""
     if pyfmtools is not None:
         env = pyfmtools.fm_init(n)
         values, inputs = ffi.cast("double *", table.ctypes.data), ffi.cast("double *", X.ctypes.data)
-        other, python = best(lambda: [pyfmtools.Sugeno(x, table, env) for x in X], repeats)
+        by_python, by_c = getattr(pyfmtools, name), getattr(lib, f"py_{name}")
+        other, python = best(lambda: [by_python(x, table, env) for x in X], repeats)
         direct, cffi = best(
-            lambda: [lib.py_Sugeno(inputs + at, values, env) for at in range(0, samples * n, n)], repeats
+            lambda: [by_c(inputs + at, values, env) for at in range(0, samples * n, n)], repeats
         )
         pyfmtools.fm_free(env)
-        differ = int(np.count_nonzero((np.asarray(answer) != other) | (np.asarray(other) != direct)))
-        agreement = f"{differ} mismatches in {samples:,} samples"
+        largest = max(np.abs(np.asarray(answer) - theirs).max() for theirs in (other, direct))
+        agreement = f"largest difference {largest:.1e} in {samples:,} samples"
     theirs = {
-        "sugeno_batch_vs_pyfmtools": ("pyfmtools.Sugeno, called per sample", python),
-        "sugeno_batch_vs_pyfmtools_cffi": ("lib.py_Sugeno by CFFI, called per sample", cffi),
+        f"{name.lower()}_batch_vs_pyfmtools": (f"pyfmtools.{name}, called per sample", python),
+        f"{name.lower()}_batch_vs_pyfmtools_cffi": (f"lib.py_{name} by CFFI, called per sample", cffi),
     }
-    return report(f"Sugeno integral, n = {n}, {samples:,} samples", ours, theirs, agreement)
+    return report(f"{name} integral, n = {n}, {samples:,} samples", ours, theirs, agreement)
 
 
 def moebius_n15(rng: np.random.Generator, repeats: int) -> dict[str, float | None]:
@@ -119,23 +149,86 @@ def moebius_n15(rng: np.random.Generator, repeats: int) -> dict[str, float | Non
     )
 
 
-def shapley_n20(rng: np.random.Generator, repeats: int) -> dict[str, float | None]:
-    n = 20
-    table = random_table(rng, n)
-    mu = Dense(n, table)
-    answer, ours = best(lambda: shapley(mu), 5 * repeats)
-    python, agreement = None, ""
-    if pyfmtools is not None:
-        env = pyfmtools.fm_init(n)
-        other, python = best(lambda: pyfmtools.Shapley(table, env), 2 * repeats)
-        pyfmtools.fm_free(env)
-        agreement = f"largest difference {np.abs(np.array(list(answer.values())) - other).max():.1e}"
-    return report(
-        f"Shapley values, n = {n}",
-        ours,
-        {"shapley_n20_vs_pyfmtools": ("pyfmtools.Shapley", python)},
-        agreement,
-    )
+def index_rows(rng: np.random.Generator, repeats: int) -> dict[str, float | None]:
+    """Indices of one large table, and of a smaller one where the peer takes 3^n steps."""
+    ratios: dict[str, float | None] = {}
+    rows: list[tuple[str, int, Callable[[Dense], Any], str, Callable[[Any], Any]]] = [
+        ("Shapley", 20, shapley, "Shapley values", lambda found: found),
+        ("Banzhaf", 20, banzhaf, "Banzhaf values", lambda found: found),
+        (
+            "Entropy",
+            20,
+            lambda mu: {0: entropy_float(mu, normalized=False)},
+            "entropy",
+            lambda found: [found],
+        ),
+        (
+            "Interaction",
+            12,
+            lambda mu: interactions(mu, 2),
+            "interactions of pairs",
+            lambda found: [found[1 << i | 1 << j] for i in range(12) for j in range(i + 1, 12)],
+        ),
+    ]
+    for name, n, ours_of, label, pick in rows:
+        table = random_table(rng, n)
+        mu = Dense(n, table)
+        answer, ours = best(lambda ours_of=ours_of, mu=mu: ours_of(mu), 5 * repeats)
+        python, agreement = None, ""
+        if pyfmtools is not None:
+            env = pyfmtools.fm_init(n)
+            call = getattr(pyfmtools, name)
+            other, python = best(lambda call=call, table=table, env=env: call(table, env), repeats)
+            pyfmtools.fm_free(env)
+            largest = np.abs(np.array(list(answer.values())) - np.array(pick(other))).max()
+            agreement = f"largest difference {largest:.1e}"
+        ratios |= report(
+            f"{label}, n = {n}",
+            ours,
+            {f"{name.lower()}_n{n}_vs_pyfmtools": (f"pyfmtools.{name}", python)},
+            agreement,
+        )
+    return ratios
+
+
+TABLE_FUNCTIONS: dict[str, Callable[[Dense], Any]] = {
+    "check of a table": lambda mu: Dense(len(mu.criteria), mu.table()),
+    "shapley": shapley,
+    "banzhaf": banzhaf,
+    "interactions, pairs": lambda mu: interactions(mu, 2),
+    "interactions, triples": lambda mu: interactions(mu, 3),
+    "orness": orness,
+    "veto": veto,
+    "favor": favor,
+    "variance": variance,
+    "entropy_float": entropy_float,
+    "conjugate": lambda mu: mu.conjugate(),
+    "focal_count": lambda mu: mu.focal_count(),
+    "maxitivity": maxitivity,
+    "minitivity": minitivity,
+    "additivity": additivity,
+    "is_belief": is_belief,
+    "is_supermodular": is_supermodular,
+    "is_symmetric": is_symmetric,
+    "is_self_conjugate": is_self_conjugate,
+    "is_necessity": is_necessity,
+}
+
+
+def passes(rng: np.random.Generator, n: int, repeats: int) -> dict[str, float]:
+    """The cost of each function of a table, in passes over it: the slowest of three tables. Two are additive,
+    with and without rounding, so that no test of a property ends early.
+    """
+    sizes = np.bitwise_count(np.arange(1 << n)).astype(float)
+    tables = [Dense(n, values) for values in (random_table(rng, n), sizes / n, sizes / 32)]
+    _, unit = best(lambda: transforms.additive_moebius(sizes), 3 * repeats)
+    print(f"one pass (additive Moebius by NumPy), n = {n:<6} NumPy   {unit * 1e3:10.3f} ms")
+    costs = {}
+    for name, function in TABLE_FUNCTIONS.items():
+        times = [best(lambda function=function, mu=mu: function(mu), repeats)[1] for mu in tables]
+        costs[name] = round(max(times) / unit, 2)
+        print(f"{f'{name}, n = {n}':<44} sugenet {max(times) * 1e3:10.3f} ms   {costs[name]:9.2f} passes")
+    return costs
 
 
 def focal_sets(rng: np.random.Generator, repeats: int) -> tuple[float, float]:
@@ -168,11 +261,24 @@ def main() -> None:
     rng = np.random.default_rng(2024)
     if pyfmtools is None:
         print(MISSING)
-    ratios = {**sugeno_batch(rng, repeats), **moebius_n15(rng, repeats), **shapley_n20(rng, repeats)}
+    ratios = {
+        **integral_batch(rng, repeats, sugeno, "Sugeno"),
+        **integral_batch(rng, repeats, choquet, "Choquet"),
+        **moebius_n15(rng, repeats),
+        **index_rows(rng, repeats),
+    }
+    costs = passes(rng, 20, repeats)
     counting, listing = focal_sets(rng, repeats)
     print(
         "RESULT "
-        + json.dumps({**ratios, "focal_count_n400_s": counting, "focal_first_10000_n400_s": listing})
+        + json.dumps(
+            {
+                **ratios,
+                "passes": costs,
+                "focal_count_n400_s": counting,
+                "focal_first_10000_n400_s": listing,
+            }
+        )
     )
 
 

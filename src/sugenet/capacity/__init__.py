@@ -10,14 +10,20 @@ from sugenet.capacity.families import iter_possibilities, necessity_family, poss
 from sugenet.capacity.indices import (
     additive_moebius,
     banzhaf,
+    entropy_float,
+    favor,
     from_additive_moebius,
+    increments,
     interaction,
     interactions,
     orness,
     shapley,
+    variance,
+    veto,
 )
 from sugenet.capacity.integral import sugeno
-from sugenet.capacity.measures import Necessity, Possibility, Symmetric
+from sugenet.capacity.measures import LambdaMeasure, Necessity, Possibility, Symmetric
+from sugenet.capacity.neighbours import INTEGRALS, Integral, choquet, shilkret, sipos, symmetric_sugeno
 from sugenet.capacity.possibilistic import (
     Atom,
     GuaranteedBase,
@@ -27,10 +33,14 @@ from sugenet.capacity.possibilistic import (
     possibilistic_base,
 )
 from sugenet.capacity.properties import (
+    additivity,
     equal,
+    is_belief,
+    is_k_additive,
     is_k_maxitive,
     is_k_minitive,
     is_necessity,
+    is_plausibility,
     is_possibility,
     is_self_conjugate,
     is_submodular,
@@ -39,6 +49,14 @@ from sugenet.capacity.properties import (
     maxitivity,
     minitivity,
     violating_pair,
+)
+from sugenet.capacity.refinements import (
+    discrimax,
+    discrimin,
+    discriminating_sugeno,
+    lexi_sugeno,
+    leximax,
+    leximin,
 )
 from sugenet.capacity.rules import (
     EliminationRule,
@@ -52,7 +70,17 @@ from sugenet.capacity.rules import (
     selection_rules,
 )
 from sugenet.capacity.sampling import random_capacity
-from sugenet.capacity.scales import BOOLEAN, UNIT, Boolean, Complement, Level, Ordinal, Scale, UnitInterval
+from sugenet.capacity.scales import (
+    BOOLEAN,
+    UNIT,
+    Bipolar,
+    Boolean,
+    Complement,
+    Level,
+    Ordinal,
+    Scale,
+    UnitInterval,
+)
 from sugenet.capacity.tables import (
     Dense,
     Focal,
@@ -66,11 +94,14 @@ from sugenet.capacity.tables import (
     upper_envelope,
 )
 from sugenet.capacity.thresholds import CardinalityThreshold, WeightedThreshold
+from sugenet.capacity.utilities import SugenoUtility
 
 __all__ = [
     "BOOLEAN",
+    "INTEGRALS",
     "UNIT",
     "Atom",
+    "Bipolar",
     "Boolean",
     "CardinalityThreshold",
     "Complement",
@@ -82,7 +113,9 @@ __all__ = [
     "FocalSet",
     "FromFunction",
     "GuaranteedBase",
+    "Integral",
     "Join",
+    "LambdaMeasure",
     "Level",
     "Meet",
     "Necessity",
@@ -94,25 +127,37 @@ __all__ = [
     "Scale",
     "SelectionRule",
     "SetFunction",
+    "SugenoUtility",
     "Symmetric",
     "ThresholdRule",
     "UnitInterval",
     "Weighted",
     "WeightedThreshold",
     "additive_moebius",
+    "additivity",
     "banzhaf",
+    "choquet",
+    "discrimax",
+    "discrimin",
+    "discriminating_sugeno",
     "elimination_rules",
+    "entropy_float",
     "equal",
+    "favor",
     "from_additive_moebius",
     "from_inner_moebius",
     "from_outer_moebius",
     "guaranteed_base",
+    "increments",
     "inner_moebius",
     "interaction",
     "interactions",
+    "is_belief",
+    "is_k_additive",
     "is_k_maxitive",
     "is_k_minitive",
     "is_necessity",
+    "is_plausibility",
     "is_possibility",
     "is_self_conjugate",
     "is_submodular",
@@ -121,6 +166,9 @@ __all__ = [
     "iter_elimination_rules",
     "iter_possibilities",
     "iter_selection_rules",
+    "lexi_sugeno",
+    "leximax",
+    "leximin",
     "lower_envelope",
     "maxitivity",
     "minitivity",
@@ -133,8 +181,13 @@ __all__ = [
     "random_capacity",
     "selection_rules",
     "shapley",
+    "shilkret",
+    "sipos",
     "sugeno",
+    "symmetric_sugeno",
     "transversals",
     "upper_envelope",
+    "variance",
+    "veto",
     "violating_pair",
 ]

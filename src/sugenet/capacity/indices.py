@@ -12,11 +12,12 @@ Two facts hold for all families: criteria that never matter can be left out, and
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import lru_cache, reduce, singledispatch
 from itertools import accumulate, combinations, pairwise
-from math import comb, factorial, gcd
+from math import comb, factorial, gcd, log
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -28,7 +29,7 @@ from sugenet.capacity.base import TABLE_LIMIT, SetFunction, need_set_function
 from sugenet.capacity.combine import Conjugate, Nested
 from sugenet.capacity.criteria import Criteria, Criterion, Subset, bits
 from sugenet.capacity.measures import Necessity, Possibility, Symmetric
-from sugenet.capacity.scales import BOOLEAN, UNIT, Codes, Complement, Scale
+from sugenet.capacity.scales import BOOLEAN, UNIT, Codes, Scale, has_floats
 from sugenet.capacity.tables import Dense, Focal
 from sugenet.capacity.thresholds import CardinalityThreshold, WeightedThreshold, subset_counts
 from sugenet.errors import CapacityError, ScaleError, TooLargeError
@@ -38,13 +39,19 @@ __all__ = [
     "WeightedIndex",
     "additive_moebius",
     "banzhaf",
+    "entropy_float",
+    "favor",
     "from_additive_moebius",
+    "increments",
     "interaction",
     "interactions",
     "mean_of_sizes",
     "orness",
     "shapley",
     "sum_work",
+    "unanimity_terms",
+    "variance",
+    "veto",
 ]
 
 Index: TypeAlias = Literal["shapley", "banzhaf"]
@@ -284,6 +291,226 @@ def orness(mu: SetFunction) -> Number:
     return ((n + 1) * _values(mu, [0], "shapley")[0] - 1) / (n - 1)
 
 
+def veto(mu: SetFunction) -> dict[Criterion, Number]:
+    """Return how close each criterion is to a veto: the mean limit that it sets to the Choquet integral.
+
+    It is 1 if the integral never exceeds the value of the criterion, and 0 if the integral is the best value
+    of the others whenever the criterion is 0.
+
+    veto(i) = 1 - sum over the sets A without i of mu(A) / ((n - 1) C(n - 1, |A|)).
+
+    Reference: Marichal [Mar00], [Mar04].
+
+    Parameters
+    ----------
+    mu : SetFunction
+        A capacity with numbers as worths, over 2 to 24 criteria.
+
+    Returns
+    -------
+    dict
+        One number per criterion: exact fractions, or floats if `mu` has floats other than 0 and 1.
+
+    Examples
+    --------
+    >>> {name: str(value) for name, value in veto(CardinalityThreshold(3, tau=3)).items()}
+    {1: '1', 2: '1', 3: '1'}
+    >>> [str(value) for value in veto(CardinalityThreshold(3, tau=2)).values()]
+    ['1/2', '1/2', '1/2']
+    """
+    without, _ = _memberships(mu, "veto")
+    n = len(mu.criteria)
+    return {name: 1 - n * mean / (n - 1) for name, mean in zip(mu.criteria, without, strict=True)}
+
+
+def favor(mu: SetFunction) -> dict[Criterion, Number]:
+    """Return how close each criterion is to a favor: how much it alone lifts the Choquet integral, on
+    average.
+
+    It is 1 if the integral is never below the value of the criterion. It is the veto of the conjugate.
+
+    favor(i) = sum over the sets A without i of mu(A + i) / ((n - 1) C(n - 1, |A|)) - 1 / (n - 1).
+
+    Reference: Marichal [Mar00], [Mar04].
+
+    Parameters
+    ----------
+    mu : SetFunction
+        A capacity with numbers as worths, over 2 to 24 criteria.
+
+    Returns
+    -------
+    dict
+        One number per criterion: exact fractions, or floats if `mu` has floats other than 0 and 1.
+
+    Examples
+    --------
+    >>> {name: str(value) for name, value in favor(Possibility({"a": 1, "b": 0})).items()}
+    {'a': '1', 'b': '0'}
+    """
+    _, within = _memberships(mu, "favor")
+    n = len(mu.criteria)
+    return {name: (n * mean - 1) / (n - 1) for name, mean in zip(mu.criteria, within, strict=True)}
+
+
+def _memberships(mu: SetFunction, what: str) -> tuple[list[Number], list[Number]]:
+    """Return, for each criterion, the mean worth of the sets without it and of those with it; all sizes count
+    the same.
+    """
+    _need_choice(mu, what)
+    n = len(mu.criteria)
+    masks = [1 << index for index in range(n)]
+    differences, unit = _sums(mu, masks)
+    within, _ = _sums(mu, masks, absent=0.0)
+    without = [
+        [total - rise for total, rise in zip(*rows, strict=True)]
+        for rows in zip(within, differences, strict=True)
+    ]
+    if unit is None:
+        shares = _shares(n - 1, "shapley")
+        return tuple([float(value) for value in np.array(sums) @ shares] for sums in (without, within))  # type: ignore[return-value]
+    return tuple([mean_of_sizes(row, n - 1, "shapley") / unit for row in sums] for sums in (without, within))  # type: ignore[return-value]
+
+
+def _need_choice(mu: SetFunction, what: str) -> None:
+    _check(mu, "shapley")
+    if len(mu.criteria) < 2 or not mu.is_capacity:
+        raise CapacityError(f"{what} needs a capacity over at least 2 criteria; this is: {mu}.")
+
+
+def variance(mu: SetFunction) -> Number:
+    """Return the normalized variance of a capacity: 0 if every criterion adds the same everywhere, 1 if each
+    order has one criterion that adds all.
+
+    It is (q - 1/n) / (1 - 1/n), where q is the sum, over the criteria i and the sets A without i, of
+    |A|! (n - |A| - 1)! / n! times (mu(A + i) - mu(A))^2.
+
+    Reference: Kojadinovic, Marichal and Roubens [KMR05].
+
+    Parameters
+    ----------
+    mu : SetFunction
+        A capacity with numbers as worths, over 2 to 24 criteria.
+
+    Returns
+    -------
+    Fraction or float
+        A float if `mu` has floats other than 0 and 1.
+
+    Examples
+    --------
+    >>> variance(Symmetric(4, [0, Fraction(1, 4), Fraction(1, 2), Fraction(3, 4), 1]))
+    Fraction(0, 1)
+    >>> variance(CardinalityThreshold(4, tau=2))
+    Fraction(1, 1)
+    """
+    _need_choice(mu, "variance")
+    n, table = len(mu.criteria), mu.table()
+    integers, unit = transforms.integers(table)
+    is_float = table.dtype == np.float64 or has_floats(table.flat)
+    if is_float:
+        integers, unit = table.astype(np.float64), 1
+    elif unit.bit_length() * 2 + n < 53:
+        integers = integers.astype(np.float64)
+    total: Any = 0
+    for index in range(n):
+        squares = _difference(integers, 1 << index) ** 2
+        if squares.dtype == np.float64:
+            by_size = _by_size(squares, n - 1).tolist()
+        else:
+            sizes = transforms.sizes(n - 1)
+            by_size = [sum(squares[sizes == size].tolist()) for size in range(n)]
+        exact = by_size if is_float else [int(value) for value in by_size]
+        total += mean_of_sizes(exact, n - 1, "shapley") / unit**2
+    value: Number = (n * total - 1) / (n - 1)
+    return value
+
+
+def increments(mu: SetFunction) -> dict[Fraction, Fraction]:
+    """Return all that adding a criterion to a set can add, with weights: the exact data of the entropy.
+
+    The weight of d is the sum of |A|! (n - |A| - 1)! / n! over the criteria i and the sets A without i with
+    mu(A + i) - mu(A) = d. All weights sum to n, and the sum of weight times d is mu(full) - mu(empty). The
+    entropy is minus the sum of weight times d ln d.
+
+    Reference: Marichal [Mar02].
+
+    Parameters
+    ----------
+    mu : SetFunction
+        Any set function with numbers as worths, over at most 16 criteria.
+
+    Returns
+    -------
+    dict
+        The weight of each d, from the largest d.
+
+    Examples
+    --------
+    >>> {str(d): str(weight) for d, weight in increments(CardinalityThreshold(3, tau=2)).items()}
+    {'1': '1', '0': '2'}
+    """
+    _check(mu, "shapley")
+    n = len(mu.criteria)
+    if n > EXACT_LIMIT:
+        raise TooLargeError(
+            f"{n} criteria have {n * 2 ** (n - 1):,} exact increments to collect; the limit is {EXACT_LIMIT} "
+            f"criteria. entropy_float(mu) takes up to {TABLE_LIMIT}."
+        )
+    exact = [Fraction(value) for value in mu.table().tolist()]
+    shares = [mean_of_sizes([0] * size + [1], n - 1, "shapley") for size in range(n)]
+    weights: dict[Fraction, Fraction] = {}
+    counts = Counter(
+        (exact[mask | bit] - exact[mask], mask.bit_count())
+        for mask in range(1 << n)
+        for bit in (1 << index for index in range(n))
+        if not mask & bit
+    )
+    for (rise, size), count in sorted(counts.items(), reverse=True):
+        weights[rise] = weights.get(rise, Fraction(0)) + count * shares[size]
+    return weights
+
+
+EXACT_LIMIT = 16
+"""Largest number of criteria for which exact increments are collected."""
+
+
+def entropy_float(mu: SetFunction, normalized: bool = True) -> float:
+    """Return the entropy of a capacity, computed in floats: how evenly it uses its criteria.
+
+    It is minus the sum, over the criteria i and the sets A without i, of |A|! (n - |A| - 1)! / n! times d ln
+    d, with d = mu(A + i) - mu(A). Entropies are logarithms, so the result is a rounded float; `increments`
+    has the exact weights.
+
+    Reference: Marichal [Mar02]; Kojadinovic, Marichal and Roubens [KMR05].
+
+    Parameters
+    ----------
+    mu : SetFunction
+        A capacity with numbers as worths, over 2 to 24 criteria.
+    normalized : bool
+        Divide by ln n, so that it is 1 if all d are 1/n (default: True).
+
+    Returns
+    -------
+    float
+        At most 1 if normalized; 0 if all d are 0 or 1.
+
+    Examples
+    --------
+    >>> entropy_float(CardinalityThreshold(4, tau=2)), entropy_float(Symmetric(2, [0, 0.5, 1]))
+    (0.0, 1.0)
+    """
+    _need_choice(mu, "entropy")
+    n, table = len(mu.criteria), mu.table().astype(np.float64)
+    shares, total = _shares(n - 1, "shapley"), 0.0
+    for index in range(n):
+        rises = _difference(table, 1 << index)
+        logs = np.log(rises, out=np.zeros_like(rises), where=rises > 0)
+        total -= float(_by_size(rises * logs, n - 1) @ shares)
+    return total / log(n) if normalized else total
+
+
 def additive_moebius(mu: SetFunction) -> Codes:
     """Return the additive Moebius transform as an array by mask: the weights m(B) with mu(A) = sum of m(B)
     over the subsets B of A.
@@ -303,7 +530,7 @@ def additive_moebius(mu: SetFunction) -> Codes:
     if table.dtype == object:
         table = (
             table.astype(np.float64)
-            if _has_floats(table)
+            if has_floats(table)
             else np.array([Fraction(value) for value in table], dtype=object)
         )
     return transforms.additive_moebius(table.astype(np.int64) if table.dtype == np.int8 else table)
@@ -363,14 +590,9 @@ def _by_criterion(mu: SetFunction, index: Index) -> dict[Criterion, Number]:
     )
 
 
-def _has_floats(values: Iterable[Any]) -> bool:
-    """Return whether some value came from a float other than 0 and 1; then the answer is a float, too."""
-    return any(isinstance(value, float | Complement) and value not in (0, 1) for value in values)
-
-
 def _plain(values: Iterable[Fraction], inputs: Iterable[Any]) -> list[Number]:
     """Return exact answers unchanged, or as floats if `inputs` had floats."""
-    return [float(value) for value in values] if _has_floats(inputs) else list(values)
+    return [float(value) for value in values] if has_floats(inputs) else list(values)
 
 
 # --- any function over at most 24 criteria: a table ---------------------------------------------------------
@@ -379,23 +601,31 @@ def _plain(values: Iterable[Fraction], inputs: Iterable[Any]) -> list[Number]:
 @singledispatch
 def _values(mu: SetFunction, masks: Sequence[int], index: Index) -> list[Number]:
     """Return the index of each set of criteria in `masks`, all of the same size; here from a table."""
+    rest = len(mu.criteria) - (masks[0].bit_count() if masks else 0)
+    rows, unit = _sums(mu, masks)
+    if unit is None:
+        return [float(value) for value in np.array(rows).reshape(-1, rest + 1) @ _shares(rest, index)]
+    return [mean_of_sizes(row, rest, index) / unit for row in rows]
+
+
+def _sums(mu: SetFunction, masks: Sequence[int], absent: float = -1.0) -> tuple[Sequence[Any], int | None]:
+    """Return, for each set T, the sum of D_T over the sets of each size outside T: floats and None, or
+    integers and their unit; with ``absent=0``, the sum of mu(A and T) instead.
+    """
     parts, unit = _arithmetic(mu.table())
     n, size = len(mu.criteria), masks[0].bit_count() if masks else 0
-    if len(masks) < FEW:
+    if len(masks) < FEW and absent:
         rows = [[_by_size(_difference(part, mask), n - size) for mask in masks] for part in parts]
     else:
-        by_mask = [_by_sets(part, n, size) for part in parts]
+        by_mask = [_by_sets(part, n, size, absent) for part in parts]
         rows = [[sums[mask] for mask in masks] for sums in by_mask]
     if unit is None:
-        return [
-            float(value) for value in np.array(rows[0]).reshape(-1, n - size + 1) @ _shares(n - size, index)
-        ]
+        return rows[0], None
     width = _digit_bits(n)
-    sums = (
+    return [
         [reduce(lambda high, low: (high << width) + int(low), digits, 0) for digits in zip(*row, strict=True)]
         for row in zip(*rows, strict=True)
-    )
-    return [mean_of_sizes(row, n - size, index) / unit for row in sums]
+    ], unit
 
 
 FEW = 4
@@ -423,7 +653,7 @@ def _arithmetic(table: Codes) -> tuple[list[Floats], int | None]:
             bool(np.all((part == 0) | (part == 1))) for part in (few, table)
         )
         return [table.astype(np.float64)], 1 if is_exact else None
-    if _has_floats(table):
+    if has_floats(table):
         return [table.astype(np.float64)], None
     integers, unit = transforms.integers(table)
     return _digits(integers.tolist()), unit
@@ -453,7 +683,7 @@ def _by_size(table: Floats, n: int) -> Floats:
     return _by_sets(table, n, 0)[0]
 
 
-def _by_sets(table: Floats, n: int, size: int) -> dict[int, Floats]:
+def _by_sets(table: Floats, n: int, size: int, absent: float = -1.0) -> dict[int, Floats]:
     """Return, for all sets T of one size, the sum of D_T over the sets of each size outside T.
 
     The table is a matrix, low criteria along rows and high ones down columns. T is a low and a high part, and
@@ -463,8 +693,8 @@ def _by_sets(table: Floats, n: int, size: int) -> dict[int, Floats]:
     matrix = table.reshape(1 << (n - low), 1 << low)
     by_mask: dict[int, Floats] = {}
     for above in range(max(0, size - low), min(size, n - low) + 1):
-        highs, tall = _patterns(n - low, above)
-        lows, wide = _patterns(low, size - above)
+        highs, tall = _patterns(n - low, above, absent)
+        lows, wide = _patterns(low, size - above, absent)
         sums = (tall @ matrix) @ wide.T if len(tall) <= len(wide) else tall @ (matrix @ wide.T)
         blocks = sums.reshape(len(highs), -1, len(lows), len(wide) // len(lows)).swapaxes(1, 2)
         totals = _diagonals(blocks).reshape(-1, n - size + 1)
@@ -473,17 +703,16 @@ def _by_sets(table: Floats, n: int, size: int) -> dict[int, Floats]:
     return by_mask
 
 
-@lru_cache(maxsize=8)
-def _patterns(n: int, size: int) -> tuple[list[int], Floats]:
-    """Return the sets T of one size among n criteria, and for each of them and each number k a row: the signs
-    of D_T on the sets with k members outside T, and 0 on others.
+def _patterns(n: int, size: int, absent: float) -> tuple[list[int], Floats]:
+    """Return the sets T of one size among n criteria, and for each of them and each number k a row: on the
+    sets with k members outside T a factor `absent` for each absent member of T, and 0 on others.
     """
     every = np.arange(1 << n, dtype=np.uint32)
     masks = [sum(1 << index for index in chosen) for chosen in combinations(range(n), size)]
     rows = np.zeros((len(masks), n - size + 1, 1 << n))
     for row, mask in zip(rows, masks, strict=True):
         outside = np.bitwise_count(every & ~np.uint32(mask))
-        row[outside, every] = 1.0 - 2.0 * (np.bitwise_count(~every & np.uint32(mask)) % 2)
+        row[outside, every] = np.power(absent, np.bitwise_count(~every & np.uint32(mask)))
     return masks, rows.reshape(-1, 1 << n)
 
 
@@ -654,7 +883,7 @@ def _(mu: Focal, masks: Sequence[int], index: Index) -> list[Number]:
     """Sum over unanimity games "all of B hold", whose indices are those of at least b of b; use a table if
     there are too many.
     """
-    terms = _unanimity_terms(mu)
+    terms = unanimity_terms(mu)
     if terms is None or len(terms) * len(masks) > 10 * TERM_WORK:
         return _values.dispatch(SetFunction)(mu, masks, index)
     total = [Fraction(0) for _ in masks]
@@ -674,7 +903,7 @@ def _unanimity(size: int, t: int, index: Index) -> Fraction:
     return Fraction(1, size - t + 1 if index == "shapley" else 1 << (size - t))
 
 
-def _unanimity_terms(mu: Focal) -> dict[int, Fraction] | None:
+def unanimity_terms(mu: Focal) -> dict[int, Fraction] | None:
     """Return the nonzero additive Moebius weights, or None if they take too many steps.
 
     From the heaviest focal set down, the next set F adds its weight if F holds and no earlier set does.

@@ -34,7 +34,18 @@ from sugenet.capacity.tables import Dense, Focal
 from sugenet.capacity.thresholds import CardinalityThreshold, WeightedThreshold
 from sugenet.errors import CapacityError, CriteriaError, ScaleError, TooLargeError
 
-__all__ = ["Method", "RoundedUp", "integrals_by_table", "sugeno", "up"]
+__all__ = [
+    "Method",
+    "RoundedUp",
+    "best_sets",
+    "integrals_by_table",
+    "read_in_order",
+    "read_samples",
+    "shape_of",
+    "sugeno",
+    "up",
+    "with_scale",
+]
 
 TABLE_CHUNK = 8192  # samples at a time: a chunk of 20 criteria stays in the cache
 FLAT = np.uint64(31)  # low bits of a float, replaced by the index of its criterion while sorting
@@ -58,21 +69,23 @@ def integrals_by_table(table: Codes, X: Codes) -> Codes:
     return np.concatenate([*parts, np.zeros(0)])
 
 
-def _by_argsort(table: Codes, X: Codes) -> Codes:
-    """Look up the worth of the best k values for every k: the plain version, for codes of any kind."""
-    rising = np.argsort(X, axis=1)
-    masks = np.cumsum((1 << rising.astype(np.int32))[:, ::-1], axis=1, dtype=np.int32)
-    values = np.take_along_axis(X, rising, axis=1)[:, ::-1]
-    rated = np.minimum(values, table[masks])
-    return np.asarray(np.maximum(rated.max(axis=1), table[0])) if X.shape[1] else np.repeat(table[:1], len(X))
+def best_sets(X: Codes) -> tuple[Codes, Codes]:
+    """Return the values of each row in falling order, and the masks of its k best criteria for k = 1 to n."""
+    n = X.shape[1]
+    is_plain = X.dtype == np.float64 and 1 <= n <= 32 and X.min(initial=0) >= 0
+    order = _order_of_floats(X) if is_plain else None
+    if order is None:
+        order = np.argsort(X, axis=1)[:, ::-1]
+    masks = np.cumsum(np.left_shift(np.int64(1), order), axis=1)
+    return np.take_along_axis(X, order, axis=1), masks
 
 
-def _by_halving(table: Codes, X: npt.NDArray[np.float64]) -> Codes:
-    """Sort floats with the index of their criterion in the lowest bits.
+def _order_of_floats(X: npt.NDArray[np.float64]) -> npt.NDArray[np.int64] | None:
+    """Return the criteria of each row from the best, or None if two floats differ in their lowest bits only.
 
-    This is exact unless two floats differ in those bits only.
+    Floats are sorted with the index of their criterion in these bits.
     """
-    count, n = X.shape
+    n = X.shape[1]
     # floats >= 0 order like their bits
     keys = (np.abs(X).view(np.uint64) & ~FLAT) | np.arange(n, dtype=np.uint64)
     keys.sort(axis=1)
@@ -80,9 +93,25 @@ def _by_halving(table: Codes, X: npt.NDArray[np.float64]) -> Codes:
     if n > 1:
         neighbours[n - 1 :: n] = FLAT + np.uint64(1)  # the last of a sample and the first of the next
         if neighbours.size and neighbours.min() <= FLAT:
-            return _by_argsort(table, X)  # ties or near ties: the plain version orders them exactly
+            return None
+    return (keys & FLAT).astype(np.int64)[:, ::-1]
+
+
+def _by_argsort(table: Codes, X: Codes) -> Codes:
+    """Look up the worth of the best k values for every k: the plain version, for codes of any kind."""
+    values, masks = best_sets(X)
+    rated = np.minimum(values, table[masks])
+    return np.asarray(np.maximum(rated.max(axis=1), table[0])) if X.shape[1] else np.repeat(table[:1], len(X))
+
+
+def _by_halving(table: Codes, X: npt.NDArray[np.float64]) -> Codes:
+    """Find by bisection where worths and values cross."""
+    count, n = X.shape
+    from_best = _order_of_floats(X)
+    if from_best is None:
+        return _by_argsort(table, X)  # ties or near ties: the plain version orders them exactly
     # row k: the criterion with the k-th best value
-    order = np.ascontiguousarray((keys & FLAT).astype(np.int32)[:, ::-1].T)
+    order = np.ascontiguousarray(from_best.astype(np.int32).T)
     best = np.left_shift(np.int32(1), order)
     for k in range(1, n):
         best[k] |= best[k - 1]  # row k: the mask of the k + 1 best
@@ -249,7 +278,7 @@ def sugeno(mu: SetFunction, x: Any, method: Method = "auto", scale: Scale | None
     if method not in (*ways, "auto"):
         raise CapacityError(f"method={method!r} is not one of auto, {', '.join(ways)}.")
     need_set_function(mu)
-    codes, scale = _read(mu, _in_order(mu, x), scale)
+    codes, scale = read_samples(mu, read_in_order(mu, x), scale)
     batch = codes[None, :] if codes.ndim == 1 else codes
     if method == "auto":
         size = len(batch) if isinstance(mu, Dense) else CHUNK  # tables are split into chunks later
@@ -264,7 +293,7 @@ def sugeno(mu: SetFunction, x: Any, method: Method = "auto", scale: Scale | None
     return scale.element(integrals[0]) if codes.ndim == 1 else scale.decode(integrals)
 
 
-def _in_order(mu: SetFunction, x: Any) -> Any:
+def read_in_order(mu: SetFunction, x: Any) -> Any:
     """Return samples given by name in the order of the criteria; anything else unchanged."""
     if isinstance(x, Mapping):
         row = mu.criteria.row(x, "the sample")
@@ -307,20 +336,9 @@ def _columns(mu: SetFunction, columns: list[Any]) -> Any:
     return [list(row) for row in zip(*columns, strict=True)] or np.empty((0, len(columns)))
 
 
-def _read(mu: SetFunction, x: Any, scale: Scale | None) -> tuple[Codes, Scale]:
+def read_samples(mu: SetFunction, x: Any, scale: Scale | None) -> tuple[Codes, Scale]:
     """Check a sample or batch and convert it to the scale of the integral."""
-    n = len(mu.criteria)
-    try:
-        shape = np.shape(x)
-    except ValueError:
-        raise CriteriaError(
-            f"the samples of x have different lengths; every sample has {n} values, one for each criterion."
-        ) from None
-    if len(shape) not in (1, 2) or shape[-1] != n:
-        raise CriteriaError(
-            f"x has shape {shape}, but a sample has {n} values, one for each criterion. Give a mapping, a "
-            f"sequence of {n}, or a batch of shape (samples, {n})."
-        )
+    shape_of(mu, x)
     if scale is None and mu.scale == BOOLEAN:
         try:
             codes = UNIT.codes(x, "x")
@@ -336,6 +354,23 @@ def _read(mu: SetFunction, x: Any, scale: Scale | None) -> tuple[Codes, Scale]:
     if mu.scale not in (scale, BOOLEAN):
         raise ScaleError(f"scale is {scale}, but the set function has values on {mu.scale}. They must agree.")
     return scale.codes(x, "x"), scale
+
+
+def shape_of(mu: SetFunction, x: Any) -> tuple[int, ...]:
+    """Return the shape of one sample, or of a batch of samples in order."""
+    n = len(mu.criteria)
+    try:
+        shape: tuple[int, ...] = np.shape(x)
+    except ValueError:
+        raise CriteriaError(
+            f"the samples of x have different lengths; every sample has {n} values, one for each criterion."
+        ) from None
+    if len(shape) not in (1, 2) or shape[-1] != n:
+        raise CriteriaError(
+            f"x has shape {shape}, but a sample has {n} values, one for each criterion. Give a mapping, a "
+            f"sequence of {n}, or a batch of shape (samples, {n})."
+        )
+    return shape
 
 
 def _lift(mu: SetFunction, value: Value, scale: Scale) -> Value:
@@ -508,13 +543,18 @@ def _(mu: Conjugate, X: Codes, scale: Scale) -> Codes:
 @_closed.register
 def _(mu: Dense, X: Codes, scale: Scale) -> Codes:
     """Sort, and look up the worths of the best k values in the table."""
-    if mu.scale == BOOLEAN != scale:
-        return integrals_by_table(_values(mu, (0, 1), scale)[mu.table()], X)
-    return integrals_by_table(scale.table(mu) if isinstance(scale, RoundedUp) else mu.table(), X)
+    if isinstance(scale, RoundedUp) and mu.scale != BOOLEAN:
+        return integrals_by_table(scale.table(mu), X)
+    return integrals_by_table(with_scale(mu, mu.table(), scale), X)
 
 
 def _values(mu: SetFunction, values: tuple[Value, ...], scale: Scale) -> Codes:
     return scale.codes([_lift(mu, value, scale) for value in values])
+
+
+def with_scale(mu: SetFunction, codes: Codes, scale: Scale) -> Codes:
+    """Return codes of worths as codes of the scale of the integral."""
+    return _values(mu, (0, 1), scale)[codes] if mu.scale == BOOLEAN != scale else codes
 
 
 def _constant(value: Value, X: Codes, scale: Scale) -> Codes:

@@ -6,24 +6,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from heapq import heappop, heappush
 from itertools import accumulate, islice, pairwise
-from math import comb
+from math import comb, prod
 from typing import Any
 
 import numpy as np
 
 from sugenet.capacity import transforms
-from sugenet.capacity.arguments import in_order
+from sugenet.capacity.arguments import in_order, show_number
 from sugenet.capacity.base import Costs, SetFunction, by_cost
+from sugenet.capacity.combine import Conjugate
 from sugenet.capacity.criteria import Criteria, Criterion, bits
 from sugenet.capacity.scales import UNIT, Codes, Scale, Value, need_scale
 from sugenet.capacity.thresholds import CardinalityThreshold
-from sugenet.errors import CriteriaError, NotMonotoneError
+from sugenet.errors import CapacityError, CriteriaError, NotMonotoneError
 from sugenet.reprs import set_fields
 
-__all__ = ["Necessity", "Possibility", "Symmetric"]
+__all__ = ["LambdaMeasure", "Necessity", "Possibility", "Symmetric"]
 
 
 @dataclass(frozen=True)
@@ -236,3 +238,104 @@ class Necessity(_Distributed):
     def focal_count(self) -> int:
         """Return the length of the chain."""
         return len(self._chain)
+
+
+@dataclass(frozen=True)
+class LambdaMeasure(SetFunction):
+    """A Sugeno lambda-measure: mu(A or B) = mu(A) + mu(B) + lambda mu(A) mu(B) for disjoint A and B.
+
+    The worths of single criteria determine lambda >= -1, since all criteria together are worth 1. Lambda is
+    exact if it is a fraction with a small denominator, or if at most two densities are positive. Otherwise it
+    is rounded down to a multiple of 2^-bits. Then all criteria are worth 1 exactly, and every other set at
+    most its exact worth.
+
+    Reference: Sugeno [Sug74].
+
+    Parameters
+    ----------
+    densities : mapping or sequence
+        The worth of each single criterion, in [0, 1]; floats are read exactly.
+    bits : int
+        Precision of a lambda that is not exact (default: 64).
+    criteria : list or int, optional
+        Names of the criteria (default: those of the mapping, or 1, 2, ...).
+
+    Examples
+    --------
+    >>> mu = LambdaMeasure({"a": Fraction(1, 4), "b": Fraction(1, 3)})
+    >>> mu.lam, mu.is_exact, mu({"a"}), mu({"a", "b"})
+    (Fraction(5, 1), True, Fraction(1, 4), Fraction(1, 1))
+    >>> mu = LambdaMeasure([0.25, 0.25, 0.25])
+    >>> round(float(mu.lam), 4), mu.is_exact, round(float(mu({1, 2})), 4), mu({1, 2, 3})
+    (1.2111, False, 0.5757, Fraction(1, 1))
+    """
+
+    densities: tuple[Fraction, ...]
+    lam: Fraction
+    is_exact: bool
+    criteria: Criteria
+    scale: Scale
+
+    def __init__(
+        self, densities: Mapping[Criterion, Any] | Sequence[Any], bits: int = 64, criteria: Any = None
+    ) -> None:
+        named = Possibility(densities, UNIT, criteria)  # checks names and numbers
+        exact = tuple(Fraction(value) for value in named.pi)
+        lam, is_exact = _lambda_of([value for value in exact if value], bits)
+        set_fields(self, densities=exact, lam=lam, is_exact=is_exact, criteria=named.criteria, scale=UNIT)
+
+    def at(self, mask: int) -> Value:
+        """Return the worth by the formula, and 1 for all criteria."""
+        worth = Fraction(0)
+        for index in bits(mask):
+            worth += self.densities[index] * (1 + self.lam * worth)
+        return Fraction(1) if mask == self.criteria.full else worth
+
+    def table(self) -> Codes:
+        """Return the worths of all sets, by doubling."""
+        self._fits_table()
+        worths = [Fraction(0)]
+        for density in self.densities:
+            worths += [worth + density * (1 + self.lam * worth) for worth in worths]
+        worths[-1] = Fraction(1)
+        return self.scale.codes(worths)
+
+    def conjugate(self) -> SetFunction:
+        """Return the conjugate, as a view."""
+        return Conjugate(self)
+
+    def _phrase(self) -> str:
+        return f"lambda-measure over {len(self.criteria)} criteria, lambda {show_number(self.lam)}"
+
+
+def _lambda_of(densities: list[Fraction], bits: int) -> tuple[Fraction, bool]:
+    """Solve: the product of all 1 + lambda g is 1 + lambda; lambda is 0 only if the sum of all g is 1."""
+    total = sum(densities)
+    if total == 1:
+        return Fraction(0), True
+    if len(densities) < 2:
+        raise CapacityError(
+            "no lambda makes all criteria worth 1: fewer than two densities are positive, and their "
+            "sum is not 1. Give more positive densities, or one that is 1."
+        )
+    if max(densities) == 1:
+        return Fraction(-1), True
+    if len(densities) == 2:
+        return (1 - total) / (densities[0] * densities[1]), True
+
+    def excess(lam: Fraction) -> Fraction:
+        return prod((1 + lam * density for density in densities), start=Fraction(1)) - 1 - lam
+
+    # the excess is positive outside of the roots 0 and lambda, and negative between them
+    unit = 1 << bits
+    low, high = (-unit, 0) if total > 1 else (0, unit)
+    while total < 1 and excess(Fraction(high, unit)) <= 0:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        is_left = (excess(Fraction(middle, unit)) > 0) == (total > 1)
+        low, high = (middle, high) if is_left else (low, middle)
+    simple = Fraction(2 * low + 1, 2 * unit).limit_denominator(1 << bits // 3)
+    if simple and excess(simple) == 0:
+        return simple, True
+    return Fraction(low, unit), False

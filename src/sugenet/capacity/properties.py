@@ -22,6 +22,7 @@ from sugenet.capacity.arguments import in_order, plain
 from sugenet.capacity.base import TABLE_LIMIT, SetFunction, need_set_function, take_all, up_to_limit
 from sugenet.capacity.combine import Conjugate, Join, Meet, Nested
 from sugenet.capacity.criteria import Criteria, Criterion
+from sugenet.capacity.indices import unanimity_terms
 from sugenet.capacity.measures import Necessity, Possibility, Symmetric
 from sugenet.capacity.scales import BOOLEAN, UNIT, Codes
 from sugenet.capacity.tables import Focal, values_by_mask
@@ -29,10 +30,14 @@ from sugenet.capacity.thresholds import CardinalityThreshold, WeightedThreshold
 from sugenet.errors import CapacityError, ScaleError, TooLargeError
 
 __all__ = [
+    "additivity",
     "equal",
+    "is_belief",
+    "is_k_additive",
     "is_k_maxitive",
     "is_k_minitive",
     "is_necessity",
+    "is_plausibility",
     "is_possibility",
     "is_self_conjugate",
     "is_submodular",
@@ -220,6 +225,126 @@ def equal(mu: SetFunction, nu: SetFunction) -> bool:
     return focal[0] == focal[1]
 
 
+# --- additive Moebius transforms ----------------------------------------------------------------------------
+
+
+def additivity(mu: SetFunction) -> int:
+    """Return the smallest k for which mu is k-additive: the size of the largest set with an additive Moebius
+    weight other than 0.
+
+    Floats are read as exact numbers, without rounding. So a capacity whose float worths were rounded from a
+    k-additive one may not be k-additive itself.
+
+    Reference: Grabisch [Gra97].
+
+    Parameters
+    ----------
+    mu : SetFunction
+        Any set function with numbers as worths.
+
+    Returns
+    -------
+    int
+        0 for a constant, 1 for an additive function.
+
+    Examples
+    --------
+    >>> additivity(WeightedThreshold([1, 0], theta=1)), additivity(CardinalityThreshold(5, tau=2))
+    (1, 5)
+    """
+    return max((size for size, _ in _moebius_signs(mu, "k-additivity")), default=0)
+
+
+def is_k_additive(mu: SetFunction, k: int) -> bool:
+    """Return whether no set of more than k criteria has an additive Moebius weight other than 0.
+
+    Reference: Grabisch [Gra97].
+    """
+    return additivity(mu) <= _whole(k)
+
+
+def is_belief(mu: SetFunction) -> bool:
+    """Return whether mu is a belief function: a capacity whose additive Moebius weights are not negative.
+
+    Floats are read as exact numbers, without rounding.
+
+    Reference: Chateauneuf and Jaffray [CJ89].
+
+    Examples
+    --------
+    >>> is_belief(Necessity([1, 0.5, 0.25])), is_belief(CardinalityThreshold(3, tau=2))
+    (True, False)
+    """
+    need_set_function(mu)
+    _need_numbers(mu, "a belief function")
+    return mu.is_capacity and (
+        isinstance(mu, Necessity) or all(sign > 0 for _, sign in _moebius_signs(mu, "a belief function"))
+    )
+
+
+def is_plausibility(mu: SetFunction) -> bool:
+    """Return whether mu is a plausibility function: its conjugate is a belief function.
+
+    Examples
+    --------
+    >>> is_plausibility(Possibility([1, 0.5, 0.25])), is_plausibility(CardinalityThreshold(3, tau=2))
+    (True, False)
+    """
+    need_set_function(mu)
+    return is_belief(mu.conjugate())
+
+
+def _need_numbers(mu: SetFunction, what: str) -> None:
+    if mu.scale not in (BOOLEAN, UNIT):
+        raise ScaleError(
+            f"{what} is about sums of worths, and the levels {mu.scale} are not numbers. Assign a number to "
+            "each level first: Dense(mu.criteria, [worth[mu(mask)] for mask in range(2**n)]) with worth a "
+            "dictionary from levels to numbers in [0, 1]."
+        )
+
+
+def _moebius_signs(mu: SetFunction, what: str) -> set[tuple[int, int]]:
+    """Return the sizes of the nonempty sets with a positive additive Moebius weight, each with 1, and of
+    those with a negative one, each with -1.
+    """
+    need_set_function(mu)
+    _need_numbers(mu, what)
+    if isinstance(mu, Symmetric | CardinalityThreshold):
+        g = [Fraction(value) for value in mu.g] if isinstance(mu, Symmetric) else _steps(mu)
+        return {
+            (size, 1 if weight > 0 else -1)
+            for size, weight in enumerate(_differences_at_zero(g))
+            if size and weight
+        }
+    if isinstance(mu, Conjugate) and len(mu.criteria) > TABLE_LIMIT:
+        raise TooLargeError(f"{what} of a conjugate over {len(mu.criteria)} criteria. Ask its base.")
+    terms = unanimity_terms(mu) if isinstance(mu, Focal) else None
+    if terms is not None:
+        return {(mask.bit_count(), 1 if weight > 0 else -1) for mask, weight in terms.items() if mask}
+    signs, sizes = transforms.moebius_signs(mu.table()), transforms.sizes(len(mu.criteria))
+    return {
+        (int(size), sign)
+        for sign in (1, -1)
+        for size in np.flatnonzero(np.bincount(sizes[signs == sign], minlength=1))
+        if size
+    }
+
+
+def _steps(mu: CardinalityThreshold) -> list[Fraction]:
+    return [Fraction(size >= mu.tau) for size in range(len(mu.lam) + 1)]
+
+
+def _differences_at_zero(values: list[Fraction]) -> list[Fraction]:
+    """Return the forward differences of all orders at 0: the Moebius weights of a symmetric function by
+    size.
+    """
+    out = []
+    while values:
+        out.append(values[0])
+        values = [after - before for before, after in pairwise(values)]
+    return out
+
+
 # --- helpers ------------------------------------------------------------------------------------------------
 
 
@@ -363,7 +488,7 @@ def _is_self_conjugate(mu: SetFunction) -> bool:
     table = mu.table()
     if table.dtype == np.float64:
         total = table + table[::-1]
-        return bool(np.all(total == 1)) and not np.any(_rounding_error(table, table[::-1], total))
+        return bool(np.all(total == 1)) and not np.any(transforms.rounding_error(table, table[::-1], total))
     return bool(np.all(table == mu.scale.reverse_codes(table[::-1])))
 
 
@@ -530,12 +655,7 @@ def is_submodular(mu: SetFunction) -> bool:
 
 
 def _is_modular(mu: SetFunction, sign: int) -> bool:
-    if mu.scale not in (BOOLEAN, UNIT):
-        raise ScaleError(
-            f"sub- and supermodularity add values, and the levels {mu.scale} are not numbers. Assign a "
-            "number to each level first: Dense(mu.criteria, [worth[mu(mask)] for mask in range(2**n)]) with "
-            "worth a dictionary from levels to numbers in [0, 1]."
-        )
+    _need_numbers(mu, "sub- and supermodularity")
     return mu.constant is not None or _family_modular(mu, sign)
 
 
@@ -547,7 +667,11 @@ def _family_modular(mu: SetFunction, sign: int) -> bool:
     for high in range(len(mu.criteria)):
         pairs = table.reshape(-1, 2, 1 << high)
         rise = pairs[:, 1] - pairs[:, 0]
-        rest = _rounding_error(pairs[:, 1], -pairs[:, 0], rise) if rise.dtype == np.float64 else rise[:0]
+        rest = (
+            transforms.rounding_error(pairs[:, 1], -pairs[:, 0], rise)
+            if rise.dtype == np.float64
+            else rise[:0]
+        )
         is_rounded = bool(rest.any())
         for low in range(high):
             before, after = _halved(rise, low)
@@ -576,12 +700,6 @@ def _boolean_modular(mu: SetFunction, sign: int) -> bool:
     if sign > 0:
         return bool(mu.at(sum(1 << index for index in indices if not mu.at(full ^ 1 << index))) == 1)
     return bool(mu.at(full ^ sum(1 << index for index in indices if mu.at(1 << index))) == 0)
-
-
-def _rounding_error(a: Codes, b: Codes, total: Codes) -> Codes:
-    """Return a + b - total, exactly (Knuth's two-sum)."""
-    part = total - a
-    return np.asarray((a - (total - part)) + (b - part))
 
 
 @_family_modular.register

@@ -26,6 +26,7 @@ from sugenet.reprs import quoted
 __all__ = [
     "BOOLEAN",
     "UNIT",
+    "Bipolar",
     "Boolean",
     "Complement",
     "Level",
@@ -34,6 +35,7 @@ __all__ = [
     "UnitInterval",
     "Value",
     "common_scale",
+    "has_floats",
     "need_scale",
 ]
 
@@ -108,6 +110,8 @@ class Scale(ABC):
                 return UNIT
             case {"kind": "ordinal", "levels": list(names)}:
                 return Ordinal(names)
+            case {"kind": "bipolar", "levels": list(names)}:
+                return Bipolar(names)
         raise ScaleError(
             f"{quoted(data)} does not describe a scale. It must be like {{'kind': 'ordinal', 'levels': "
             f"['bad', 'good']}}."
@@ -509,6 +513,47 @@ class Ordinal(Scale):
 
     def __str__(self) -> str:
         return " < ".join(map(str, self.names))
+
+
+@dataclass(frozen=True)
+class Bipolar(Ordinal):
+    """A chain of named levels with a neutral one in the middle: negative, neutral and positive marks.
+
+    Its order reversal turns good into equally bad. A set function for it has worths on `positive`.
+
+    Examples
+    --------
+    >>> scale = Bipolar(["awful", "bad", "neutral", "good", "great"])
+    >>> scale.neutral, scale.reverse("great"), str(scale.positive)
+    ('neutral', 'awful', 'neutral < good < great')
+    """
+
+    def __init__(self, names: Iterable[object]) -> None:
+        super().__init__(names)
+        if len(self.names) % 2 == 0:
+            raise ScaleError(
+                f"a bipolar scale has a neutral level in the middle, but {self} has {len(self.names)} "
+                f"levels. Give an odd number of levels."
+            )
+
+    @property
+    def neutral(self) -> Value:
+        """The level in the middle."""
+        return self.levels[len(self.names) // 2]
+
+    @cached_property
+    def positive(self) -> Ordinal:
+        """The scale from the neutral level to the best one."""
+        return Ordinal(self.names[len(self.names) // 2 :])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the names of the levels, worst first."""
+        return {"kind": "bipolar", "levels": list(self.names)}
+
+
+def has_floats(values: Iterable[Any]) -> bool:
+    """Return whether some value came from a float other than 0 and 1; then sums of them are floats, too."""
+    return any(isinstance(value, float | Complement) and value not in (0, 1) for value in values)
 
 
 def _can_name(value: object) -> bool:

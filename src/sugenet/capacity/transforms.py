@@ -22,6 +22,8 @@ __all__ = [
     "inner_moebius",
     "integers",
     "max_zeta",
+    "moebius_signs",
+    "rounding_error",
     "sizes",
     "violation",
 ]
@@ -99,3 +101,37 @@ def additive_zeta(table: Codes) -> Codes:
     for without, within in _halves(out):
         within += without
     return out
+
+
+def rounding_error(a: Codes, b: Codes, total: Codes) -> Codes:
+    """Return a + b - total for floats and their rounded sum, exactly (Knuth's two-sum)."""
+    part = total - a
+    return np.asarray((a - (total - part)) + (b - part))
+
+
+def moebius_signs(table: Codes) -> Codes:
+    """Return the signs of the additive Moebius transform of values in [0, 1], exactly.
+
+    Floats are rounded by less than a 2^(a - 52) on a set of a criteria. If that does not decide all signs,
+    floats are split into integer digits of 62 - n bits, so that the transform of each digit fits into 64 bits.
+    Carries are then moved up.
+    """
+    exact, _ = integers(table)
+    if exact.dtype == np.float64:
+        rounded, count = additive_moebius(exact), sizes(exact.size.bit_length() - 1)
+        if np.all(np.abs(rounded) > np.ldexp(count.astype(np.float64), count - 52)):
+            return np.sign(rounded).astype(np.int8)
+        width, digits = 62 - exact.size.bit_length() + 1, []
+        rest = exact
+        while rest.any():
+            rest = np.ldexp(rest, width)
+            digits.append(np.floor(rest).astype(np.int64))
+            rest = rest - np.floor(rest)
+        transformed = [additive_moebius(digit) for digit in digits] or [np.zeros(exact.size, np.int64)]
+        lower = np.zeros(exact.size, bool)
+        for number in range(len(transformed) - 1, 0, -1):
+            lower |= (transformed[number] & ((1 << width) - 1)) != 0
+            transformed[number - 1] = transformed[number - 1] + (transformed[number] >> width)
+        return np.where(transformed[0] < 0, -1, (transformed[0] > 0) | lower).astype(np.int8)
+    moebius = additive_moebius(exact.astype(np.int64) if exact.dtype != object else exact)
+    return np.asarray(moebius > 0).astype(np.int8) - np.asarray(moebius < 0).astype(np.int8)
