@@ -158,6 +158,9 @@ def test_choquet_and_sipos_are_exact_on_exact_numbers(seed, row):
     floats = choquet(mu, [float(one) for one in row])
     assert isinstance(floats, float)
     assert floats == pytest.approx(float(choquet_of(mu, [float(one) for one in row])), abs=1e-13)
+    above = [abs(float(one)) for one in row]
+    right = choquet_of(Dense(4, mu.table().astype(float)), above)
+    assert abs(F(choquet(Dense(4, mu.table().astype(float)), above)) - right) <= right * 6 * F(1, 1 << 52)
 
 
 def test_choquet_of_an_additive_capacity_is_the_weighted_mean():

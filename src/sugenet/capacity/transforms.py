@@ -113,8 +113,8 @@ def moebius_signs(table: Codes) -> Codes:
     """Return the signs of the additive Moebius transform of values in [0, 1], exactly.
 
     Floats are rounded by less than a 2^(a - 52) on a set of a criteria. If that does not decide all signs,
-    floats are split into integer digits of 62 - n bits, so that the transform of each digit fits into 64 bits.
-    Carries are then moved up.
+    floats are split into integer digits of 62 - n bits, so that the transform of each digit fits into 64
+    bits. Carries are then moved up.
     """
     exact, _ = integers(table)
     if exact.dtype == np.float64:
