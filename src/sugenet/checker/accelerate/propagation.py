@@ -42,21 +42,19 @@ class Propagation:
                 "the weights, prices or factors are too large for 64 bits: "
                 "check(..., plain=True) can check them."
             )
-        tables = [np.array([i.weights for i in layer], dtype=np.int64) for layer in layers]
-        self.step = max(1, min(_MOST, _WORK // (1 + sum(table.size for table in tables))))
+        guard = np.array([i.guard for i in flat], np.int64)
+        least = np.array([i.least for i in flat], np.int64)
+        largest = np.array([int(np.abs(i.weights).max(initial=0)) for i in flat], np.int64)
+        weights = _weights(layers, starts, limit)
+        self.step = max(1, min(_MOST, _WORK // (1 + len(weights[2]))))
         self.size = 0
         self.problem = (
-            np.concatenate([table.T.ravel() for table in tables]),
-            np.cumsum([0, *(table.size for table in tables)]),
-            np.array(starts[: len(layers) + 1], np.int64),
-            np.cumsum([0, *map(len, layers)]),
-            np.array([i.guard for i in flat], np.int64),
-            np.array([i.least for i in flat], np.int64),
-            np.array(
-                [i.least + int(np.abs(i.weights).max(initial=0)) for i in flat], np.int64
-            ),  # with this much, nothing can be derived
-            np.searchsorted(starts, np.arange(total), side="right") - 1,
-            *_by_guard(np.array([i.guard for i in flat], np.int64), total),
+            guard,
+            least,
+            least + largest,  # with this much, nothing can be derived
+            *_grouped(guard, -total, total),
+            *_by_row(*weights, len(flat)),
+            *_by_literal(*weights, total),
         )
         self.clauses = np.zeros(1 << 10, np.int32), np.zeros(1 << 10, np.int64)
         limit.take(60 * total, "the variables of a proof")
@@ -111,11 +109,44 @@ def _grown(array: npt.NDArray[Any], size: int, fill: int) -> npt.NDArray[Any]:
     return np.concatenate([array, np.full(max(size, 2 * len(array)) - len(array), fill, array.dtype)])
 
 
-def _by_guard(
-    guards: npt.NDArray[np.int64], total: int
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    order = np.argsort(guards, kind="stable")
-    return order, np.searchsorted(guards[order], np.arange(-total, total + 2))
+_Ints: TypeAlias = npt.NDArray[np.int64]
+
+
+def _weights(
+    layers: list[list[Implication]], starts: Sequence[int], limit: Limit
+) -> tuple[_Ints, _Ints, _Ints]:
+    """Return the weights that are not 0: for each its implication, its variable from 0, and itself."""
+    found, first = [], 0
+    for start, layer in zip(starts, layers, strict=False):
+        for number, implication in enumerate(layer, start=first):
+            at = np.flatnonzero(implication.weights)
+            limit.take(100 * len(at), "the implications of all neurons")
+            row = np.full(len(at), number, np.int64)
+            found.append((row, start + at, implication.weights[at].astype(np.int64)))
+        first += len(layer)
+    parts = zip(*found, strict=True)
+    rows, variables, weights = (np.concatenate([np.zeros(0, np.int64), *part]) for part in parts)
+    return rows, variables, weights
+
+
+def _by_row(rows: _Ints, variables: _Ints, weights: _Ints, count: int) -> tuple[_Ints, _Ints, _Ints]:
+    """Return the first weight of each implication; its variables and weights, the largest weight first."""
+    order = np.lexsort((-np.abs(weights), rows))
+    return np.searchsorted(rows, np.arange(count + 1)), variables[order], weights[order]
+
+
+def _by_literal(rows: _Ints, variables: _Ints, weights: _Ints, total: int) -> tuple[_Ints, _Ints, _Ints]:
+    """Return the first implication of each literal that loses weight if it is true; these implications, and
+    how much they lose.
+    """
+    order, begins = _grouped(np.where(weights > 0, -variables - 1, variables + 1), -total, total)
+    return begins, rows[order], np.abs(weights[order])
+
+
+def _grouped(keys: _Ints, low: int, high: int) -> tuple[_Ints, _Ints]:
+    """Return an order by keys, and the position of each key from `low` to `high` in it, and the end."""
+    order = np.argsort(keys, kind="stable")
+    return order, np.searchsorted(keys[order], np.arange(low, high + 2))
 
 
 # -- compiled ------------------------------------------------------------------------------------------------
@@ -133,50 +164,36 @@ def _put(truth, trail, counts, literal):
 
 
 @njit(nogil=True, cache=True)
-def _weigh(weights, at, count, max_sums, enough, first, literal, sign):
-    """Subtract the cost of a literal for the implications that read it from `max_sums`, or add it again.
-
-    Return the number of implications that then do not have `enough`.
+def _weigh(problem, state, literal, sign):
+    """Subtract the cost of a literal from the sums of the implications that it costs something, or add it
+    again; return whether one of them is then short.
     """
-    short = 0
-    for r in range(count):
-        lost = max(-weights[at + r], 0) if literal > 0 else max(weights[at + r], 0)
-        max_sums[first + r] -= sign * lost
-        short += (lost > 0) & (max_sums[first + r] < enough[first + r])
+    enough, begins, rows, losses = problem[2], problem[8], problem[9], problem[10]
+    max_sums, total = state[2], state[1].shape[0]
+    short = False
+    for k in range(begins[total + literal], begins[total + literal + 1]):
+        max_sums[rows[k]] -= sign * losses[k]
+        short |= max_sums[rows[k]] < enough[rows[k]]
     return short
 
 
 @njit(nogil=True, cache=True)
-def _force(truth, trail, counts, weights, at, count, low, high, room):
-    """Set the open inputs that an implication requires: those whose weight is larger than `room`."""
-    total = trail.shape[0]
-    for v in range(low, high):
-        if truth[total + v + 1] == 0:
-            w = weights[at + (v - low) * count]
-            if abs(w) > room:
-                _put(truth, trail, counts, v + 1 if w > 0 else -v - 1)
-
-
-@njit(nogil=True, cache=True)
-def _use(problem, state, r, layer):
+def _use(problem, state, r):
     """Propagate one implication; return whether there is no contradiction."""
-    weights, offset, inputs, firsts, guard, thresholds, _enough, _layer, _order, _owned = problem
+    guard, thresholds, enough, _order, _owned, starts, variables, weights, _begins, _rows, _losses = problem
     truth, trail, max_sums, _head, _following, counts = state
-    if max_sums[r] < thresholds[r]:
+    total, room = trail.shape[0], max_sums[r] - thresholds[r]
+    if max_sums[r] >= enough[r]:
+        return True
+    if room < 0:
         return guard[r] != 0 and _put(truth, trail, counts, -guard[r])
-    if guard[r] == 0 or truth[trail.shape[0] + guard[r]] > 0:
-        at, count = offset[layer] + r - firsts[layer], firsts[layer + 1] - firsts[layer]
-        _force(
-            truth,
-            trail,
-            counts,
-            weights,
-            at,
-            count,
-            inputs[layer],
-            inputs[layer + 1],
-            max_sums[r] - thresholds[r],
-        )
+    if guard[r] == 0 or truth[total + guard[r]] > 0:  # then it needs every input of a larger weight
+        for k in range(starts[r], starts[r + 1]):
+            if abs(weights[k]) <= room:
+                break
+            v = variables[k] + 1
+            if truth[total + v] == 0:
+                _put(truth, trail, counts, v if weights[k] > 0 else -v)
     return True
 
 
@@ -210,56 +227,38 @@ def _watching(literals, ends, truth, trail, head, following, counts, literal):
 @njit(nogil=True, cache=True)
 def _propagate(problem, clauses, state):
     """Propagate to a fixed point; return whether there is no contradiction."""
-    weights, offset, inputs, firsts, guard, _thresholds, enough, layer_of, order, owned = problem
+    guard, _thresholds, _enough, order, owned, _starts, _variables, _weights, begins, rows, _losses = problem
     literals, ends = clauses
-    truth, trail, max_sums, head, following, counts = state
-    total, layers = trail.shape[0], firsts.shape[0] - 1
+    truth, trail, _max_sums, head, following, counts = state
+    total = trail.shape[0]
     while counts[1] < counts[0]:
         literal = trail[counts[1]]
-        layer = layer_of[abs(literal) - 1]
-        if layer < layers:
-            first, count = firsts[layer], firsts[layer + 1] - firsts[layer]
-            at = offset[layer] + (abs(literal) - 1 - inputs[layer]) * count
-            short = _weigh(weights, at, count, max_sums, enough, first, literal, 1)
+        short = _weigh(problem, state, literal, 1)
         counts[1] += 1
         if not _watching(literals, ends, truth, trail, head, following, counts, -literal):
             return False
-        if layer < layers and short > 0:
-            for r in range(first, first + count):
-                w = weights[at + r - first]
-                fell = w < 0 if literal > 0 else w > 0  # only then can anything new follow
-                live = guard[r] == 0 or truth[total + guard[r]] >= 0
-                if fell and live and max_sums[r] < enough[r] and not _use(problem, state, r, layer):
+        if short:
+            for k in range(begins[total + literal], begins[total + literal + 1]):
+                r = rows[k]
+                is_live = guard[r] == 0 or truth[total + guard[r]] >= 0
+                if is_live and not _use(problem, state, r):
                     return False
-        if 0 < layer <= layers:
-            for k in range(owned[total + literal], owned[total + literal + 1]):
-                if max_sums[order[k]] < enough[order[k]] and not _use(problem, state, order[k], layer - 1):
-                    return False
+        for k in range(owned[total + literal], owned[total + literal + 1]):
+            if not _use(problem, state, order[k]):
+                return False
     return True
 
 
 @njit(nogil=True, cache=True)
 def _undo(problem, state, keep):
     """Undo all but the first literals."""
-    weights, offset, inputs, firsts, _guard, _thresholds, enough, layer_of, _order, _owned = problem
-    truth, trail, max_sums, _head, _following, counts = state
+    truth, trail, _max_sums, _head, _following, counts = state
     total = trail.shape[0]
     while counts[0] > keep:
         counts[0] -= 1
         literal = trail[counts[0]]
-        layer = layer_of[abs(literal) - 1]
-        if counts[0] < counts[1] and layer < firsts.shape[0] - 1:
-            first, count = firsts[layer], firsts[layer + 1] - firsts[layer]
-            _weigh(
-                weights,
-                offset[layer] + (abs(literal) - 1 - inputs[layer]) * count,
-                count,
-                max_sums,
-                enough,
-                first,
-                literal,
-                -1,
-            )
+        if counts[0] < counts[1]:
+            _weigh(problem, state, literal, -1)
         truth[total + literal], truth[total - literal] = 0, 0
     counts[1] = keep
 
@@ -292,12 +291,10 @@ def _take(problem, clauses, state, number):
 @njit(nogil=True, cache=True)
 def _add_stated(problem, clauses, state, n_clauses):
     """Propagate the implications alone, then add the given clauses."""
-    firsts = problem[3]
     counts = state[-1]
-    for layer in range(firsts.shape[0] - 1):
-        for r in range(firsts[layer], firsts[layer + 1]):
-            if not _use(problem, state, r, layer):
-                counts[2] = 1
+    for r in range(len(problem[0])):
+        if not _use(problem, state, r):
+            counts[2] = 1
     if not _propagate(problem, clauses, state):
         counts[2] = 1
     for number in range(n_clauses):

@@ -43,6 +43,8 @@ _SLICE = 8_000_000
 _LOG, _LARGE_LOG = 1 << 14, 1 << 20
 """Words that a search can write at once: initial and maximum number."""
 _LARGEST_LOG = 1 << 28
+_STORED = 2e-7
+"""Approximate seconds per word that turn the log of a search into its proof."""
 _PLAIN = 2000
 """Words of a proof that is stored uncompressed."""
 _EFFORT = 6
@@ -309,9 +311,10 @@ class Solver:
                 )
             if code == self.kernels.LOG_FULL and len(machine.log) < _LARGE_LOG:
                 self.machine = machine = machine._replace(log=np.zeros(2 * len(machine.log), np.int32))
-            if clock.up() or work <= 0:
+            words, left = sum(map(len, self.log)), clock.left()
+            if work <= 0 or (left is not None and left <= _STORED * words):  # time for the proof is needed
                 return Stopped("stopped")
-            if sum(map(len, self.log)) >= _LARGEST_LOG:
+            if words >= _LARGEST_LOG:
                 return Stopped("the proof outgrew the memory set aside for it")
 
     def _drain(self) -> None:
