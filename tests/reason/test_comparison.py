@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.errors import QuestionError
-from sugenet.nn import DenseLayer, Head, Network, simplify
-from sugenet.reason import compare
+from sugenet.errors import CertificateError, QuestionError
+from sugenet.nn import DenseLayer, Encoder, Head, Network, OneHot, Steps, bit, simplify, thermometer
+from sugenet.reason import answer_of, compare
 from tests.cli.runner import in_process, run_line
 from tests.fuzzing.every_network import every_network
 from tests.problem.levels import every_input, lively_network
@@ -64,6 +64,90 @@ def test_equal_or_not_as_all_inputs_say():
     assert outcomes == {"equal", "different"}
 
 
+def drawn_pair(rng):
+    """Two networks over the same features, with cuts of their own."""
+    codings = [[], []]
+    for _ in range(int(rng.integers(1, 4))):
+        kind = rng.integers(0, 3)
+        for side in codings:
+            cuts = sorted(rng.choice(np.arange(-1, 3), int(rng.integers(1, 4)), replace=False).tolist())
+            side.append([bit(), OneHot(("a", "b", "c")), thermometer(cuts, -2, 3, True)][kind])
+    networks = []
+    for side in codings:
+        encoder = Encoder(side)
+        weights = rng.integers(-2, 3, (3, encoder.width))
+        layer = DenseLayer(weights, [int(rng.integers(0, abs(row).sum() + 2)) for row in weights])
+        bias = [0, int(rng.integers(0, 2))]
+        networks.append(Network(encoder, [layer], Head(rng.integers(-1, 2, (2, 3)), bias)))
+    return networks
+
+
+def far(codings, one, other, cost):
+    """How far two raw samples are apart."""
+    pairs = [
+        [int(value == 1) if coding == bit() else value for value in cell]
+        for coding, *cell in zip(codings, one, other, strict=True)
+    ]
+    return sum((a != b) if cost == "L0" else abs(a - b) for a, b in pairs)
+
+
+def test_the_smallest_difference_as_all_inputs_say():
+    seen = set()
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        left, right = drawn_pair(rng)
+        codings, X = left.encoder.codings, every_input(left)
+        is_whole = all(coding.__class__ is Steps and coding.whole for coding in codings)
+        cost = "L1" if is_whole and rng.random() < 0.6 else "L0"
+        near = X[rng.integers(len(X))] if rng.random() < 0.5 else None
+        where = None
+        if near is None and isinstance(codings[-1], Steps) and codings[-1] != bit():
+            where, X = {left.encoder.names[-1]: (0, 2)}, X[(X[:, -1] >= 0) & (X[:, -1] <= 2)]
+        start = X[0] if near is None else near
+        differ = X[left.predict(X) != right.predict(X)]
+        found = compare(left, right, where=where, near=near, cost=cost)
+        assert found.is_equal == (not len(differ))
+        if found.is_equal:
+            assert found.near is found.distance is None
+            continue
+        least = min(far(codings, row, start, cost) for row in differ)
+        assert (found.distance, found.is_smallest, list(found.near)) == (least, True, list(start))
+        assert far(codings, found.witness, start, cost) == least
+        assert sg.check(found.verdict, left, right)
+        assert (found.nearer is None) == (least == 0)
+        if found.nearer is not None:
+            assert sg.check(found.nearer, left, right)
+            assert sg.check(found.nearer, left, right, plain=True)
+            read = answer_of(json.loads(json.dumps(found.nearer.data())), left, right)
+            assert str(read) == str(found.nearer)
+            forged = json.loads(json.dumps(found.nearer.certificate))
+            forged["question"]["region"]["radius"] = str(least)
+            with pytest.raises(CertificateError):
+                sg.check(forged, left, right)
+        seen.add((cost, near is None, least))
+    assert len(seen) > 10
+
+
+def test_a_smallest_difference_needs_a_start_and_time():
+    one, two = (Network(Encoder.of_thresholds([0.5, 2]), [], Head([[1, 0], [0, k]])) for k in (1, -1))
+    found = compare(one, two)
+    assert (found.outcome, found.near, found.is_smallest) == ("different", None, False)
+    near = [9.0] * one.encoder.features
+    assert compare(one, two, near=near).is_smallest
+    with pytest.raises(QuestionError, match="needs features that are integers"):
+        compare(one, two, near=near, cost="L1")
+    with pytest.raises(QuestionError, match="Unknown cost 'L2'"):
+        compare(one, two, cost="L2")
+    with pytest.raises(QuestionError, match="outside the limits of x1"):
+        compare(one, two, near=near, where={"x1": (0, 1)})
+    with pytest.raises(QuestionError, match="other bits"):
+        sg.Agree(two, sample=near, region="Hamming(1)")
+    with pytest.raises(QuestionError, match="give a sample and a region"):
+        sg.Agree(two, region="L0(1)")
+    any_one = compare(one, two, near=near, smallest=False)
+    assert (any_one.outcome, any_one.near) == ("different", None)
+
+
 def test_layers_that_do_not_line_up():
     left = Network.of_bits([DenseLayer([[1, 1], [1, -1]], [1, 1])], Head([[1, 0], [0, 1]]))
     right = Network.of_bits([], Head([[0, 1], [1, 0]]))
@@ -105,7 +189,8 @@ def test_the_command(tmp_path):
     sg.write_onnx(network, tmp_path / "a.onnx")
     code, out, _ = run_line(f"sugenet compare {tmp_path}/a.onnx {tmp_path}/b.sugenet --json", in_process)
     found = json.loads(out)
-    assert (code, found["comparison"], found["first"]["layer"]) == (1, "different", 0)
+    assert (code, found["outcome"], found["first"]["layer"]) == (1, "different", 0)
+    assert (found["verdict"]["outcome"], found["smallest"]["proved"]) == ("refuted", True)
     code, out, _ = run_line(f"sugenet compare breast_cancer {tmp_path}/a.onnx", in_process)
     assert code == 0
     assert "proved" in out

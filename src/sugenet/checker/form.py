@@ -296,9 +296,21 @@ class Fair(_Limited, kind="fair"):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agree(_Limited, kind="agree"):
-    """Two networks give every input within limits the same class; the other is named by its fingerprint."""
+    """Two networks give every input within limits the same class; the other is named by its fingerprint.
+
+    With a sample, this is about inputs of a region around it.
+    """
 
     other: str
+    sample: Row | None = None
+    region: Region | None = None
+
+    def __post_init__(self) -> None:
+        _Limited.__post_init__(self)
+        if (self.sample is None) != (self.region is None):
+            raise CertificateError("a sample needs a region, and a region needs a sample.")
+        if isinstance(self.region, Ball) and self.region.kind == "Hamming":
+            raise CertificateError("two networks may read a feature as other bits: bits are not counted.")
 
 
 @dataclass(frozen=True, slots=True)

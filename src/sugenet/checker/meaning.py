@@ -343,9 +343,11 @@ class InputSet:
             if cost > self.budget or (self.strict and cost == self.budget):
                 raise CertificateError(f"{what} is at {cost}, outside the region of {self.budget}.")
 
-    def states(self, resources: Resources) -> tuple[list[Priced], dict[int, list[Priced]], Fraction | None]:
+    def states(
+        self, resources: Resources, other: NetworkForm | None = None
+    ) -> tuple[list[Priced], dict[int, list[Priced]], Fraction | None]:
         """Return the cheapest state of each feature, its other states with their additional cost, and the
-        budget left after the cheapest states. The laws may have further cuts.
+        budget left after the cheapest states. The laws may have further cuts, and so may another network.
 
         Among states of equal cost, the sample's own state comes first, then the lowest.
         """
@@ -353,12 +355,12 @@ class InputSet:
         others: dict[int, list[Priced]] = {}
         budget = self.budget
         known: dict[Any, tuple[Priced, list[Priced]]] = {}
-        codings = self.lawful.codings
-        for feature, coding in enumerate(codings):
+        for feature, coding in enumerate(self.lawful.codings):
             resources.look()
             sample_value = None if self.sample is None else self.sample[feature]
+            codings = [coding] if other is None else [coding, other.codings[feature]]
             key = (
-                id(coding),
+                *map(id, codings),
                 self.allowed[feature],
                 type(sample_value),
                 sample_value,
@@ -366,7 +368,7 @@ class InputSet:
             )
             if key not in known:
                 resources.take(OPTION_BYTES, _MANY)
-                known[key] = self._states(feature, coding, sample_value, resources)
+                known[key] = self._states(feature, codings, sample_value, resources)
             first, rest = known[key]
             resources.take(OPTION_BYTES * len(rest), _MANY)
             base.append(first)
@@ -377,10 +379,10 @@ class InputSet:
         return base, others, budget
 
     def _states(
-        self, feature: int, coding: Coding, sample_value: Any, resources: Resources
+        self, feature: int, codings: Sequence[Coding], sample_value: Any, resources: Resources
     ) -> tuple[Priced, list[Priced]]:
-        priced = []
-        for state, values in states_within([coding], self.allowed[feature]):
+        priced, coding = [], codings[0]
+        for state, values in states_within(codings, self.allowed[feature]):
             resources.take(OPTION_BYTES, _MANY)
             if self.sample is None:
                 priced.append(Priced(state, some(values), Fraction(0)))
@@ -394,7 +396,10 @@ class InputSet:
             raise CertificateError(
                 f"no value of feature {feature} is allowed, so the question is about no input."
             )
-        here = priced[0].state if self.sample is None else state_of(coding, sample_value)
+        here = priced[0].state
+        if self.sample is not None:
+            cells = states_within(codings, _all(coding))
+            here = next(state for state, values in cells if _is_allowed(sample_value, values))
         first = min(priced, key=lambda one: (one.price, one.state != here, one.state))
         rest = [replace(one, price=one.price - first.price) for one in priced if one is not first]
         return first, rest

@@ -35,6 +35,7 @@ from sugenet.checker.limit import Limit as Resources
 from sugenet.checker.meaning import (
     OPTION_BYTES,
     InputSet,
+    Priced,
     Values,
     around,
     row_of,
@@ -130,7 +131,7 @@ def inputs_asked(asked: Asked, part: int = 0) -> InputSet:
             fixed = question.fixed if isinstance(question, Reason) else ()
             sample = row_of(network, question.sample)
             return around(asked.lawful, network, sample, question.region, asked.limits, fixed=fixed)
-        case Count() if question.sample is not None:
+        case Count() | Agree() if question.sample is not None:
             assert question.region is not None
             sample = row_of(network, question.sample)
             return around(asked.lawful, network, sample, question.region, asked.limits, dict(question.where))
@@ -391,12 +392,18 @@ def see_other(asked: Asked) -> NetworkForm:
 
 def _two_networks(asked: Asked, resources: Resources) -> Setting:
     other, count = see_other(asked), asked.network.head.outputs
-    inputs, network = inputs_asked(asked), asked.lawful  # as above
+    networks = asked.lawful, other  # as above
     resources.take(800 * count**3, "the list of all pairs of classes")
-    rows: list[list[tuple[Any, ...]]] = []
-    for a, b, allowed in zip(network.codings, other.codings, inputs.allowed, strict=True):
-        values = [some(cell) for _, cell in states_within([a, b], allowed)]
-        resources.take(OPTION_BYTES * len(values), _PAIRS)
-        rows.append([(value, value) for value in values])
+    inputs = inputs_asked(asked)
+    base, others, budget = inputs.states(resources, other)
+
+    def option(feature: int, one: Priced) -> Option:
+        sides = tuple(state_of(network.codings[feature], one.value) for network in networks)
+        return Option(one.state, sides, one.price)
+
+    starts = [option(feature, one) for feature, one in enumerate(base)]
+    options = {feature: [option(feature, one) for one in row] for feature, row in others.items()}
+    sides = tuple(tuple(start.states[side] for start in starts) for side in range(2))
     wrong = [(p, q) for p in range(count) for q in range(count) if p != q]
-    return _listed((network, other), rows, _both(network, other, wrong))
+    orders = tuple(start.order for start in starts)
+    return Setting(networks, sides, orders, options, budget, inputs.strict, _both(*networks, wrong))

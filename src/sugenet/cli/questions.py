@@ -220,6 +220,7 @@ def _compare(options: Namespace, screen: Screen) -> int:
     )
     where = limits_in(options.where, left)
     settings = {"where": where, "engine": options.engine, **how(options, screen)}
+    settings |= {"cost": options.cost, "smallest": not options.any}
     answer = announced(screen, lambda: compare(left, right, **settings))
     keep_certificate(options, screen, answer.certificate, f"{answer.verdict.engine} gives no proof")
     text, _ = keep_witness(options, screen, answer.verdict)
@@ -334,6 +335,13 @@ COMMANDS: Commands = {
                 other={"nargs": None, "help": "second model"},
             ),
             field("where", help="only inputs within 'income < 30000 and city = Paris'"),
+            field(
+                "cost",
+                choices=["L0", "L1"],
+                default="L0",
+                help="size of a difference: L0 features or L1 sum",
+            ),
+            option("--any", action="store_true", help="any difference, not the smallest"),
             field("engine"),
             WITNESS,
             *WORK_OPTIONS,

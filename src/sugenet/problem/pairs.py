@@ -250,7 +250,8 @@ def merged(near: Neighbourhood, goal: Goal) -> Problem:
     first = first_layer(network)
     assert isinstance(first, DenseLayer)
     gains, margins = move_gains(near, first), margins_of(near, first)
-    up, down = margins + reach(near, gains), margins - reach(near, -gains)
+    far = replace(near, budget=None)  # as in the checker, whatever may move together
+    up, down = margins + reach(far, gains), margins - reach(far, -gains)
     constant = np.where(down >= 0, 1, np.where(up < 0, 0, -1))
     kept, source, fixed = _classes(-margins, np.ascontiguousarray(gains.T), constant)
     layers = [DenseLayer(first.weights[kept], first.tau[kept])]

@@ -137,7 +137,7 @@ def array_problem(setting: Setting, limit: Limit) -> ArrayProblem:
         return ArrayProblem(
             base, features, stays, budget, list(network.layers[1:]), network.head, cases, limit
         )
-    return _merged(base, features, stays, cuts, cases, limit)
+    return _merged(base, features, stays, budget, cuts, cases, limit)
 
 
 def _width(network: Arrays) -> int:
@@ -259,6 +259,7 @@ def _merged(
     base: Ints,
     features: list[list[tuple[int, Ints]]],
     stays: list[int],
+    budget: int | None,
     networks: tuple[Arrays, ...],
     cases: list[list[Demand]],
     limit: Limit,
@@ -296,7 +297,7 @@ def _merged(
         for case in cases
     ]
     kept = [[(price, np.array(gain, np.int64)) for price, gain in row] for row in options]
-    return ArrayProblem(np.array(margins, np.int64), kept, stays, None, layers, head, folded, limit)
+    return ArrayProblem(np.array(margins, np.int64), kept, stays, budget, layers, head, folded, limit)
 
 
 def _rows(weights: Ints, thresholds: Ints) -> list[Row]:

@@ -43,15 +43,15 @@ class Propagation:
                 "check(..., plain=True) can check them."
             )
         guard = np.array([i.guard for i in flat], np.int64)
-        least = np.array([i.least for i in flat], np.int64)
+        thresholds = np.array([i.least for i in flat], np.int64)
         largest = np.array([int(np.abs(i.weights).max(initial=0)) for i in flat], np.int64)
         weights = _weights(layers, starts, limit)
         self.step = max(1, min(_MOST, _WORK // (1 + len(weights[2]))))
         self.size = 0
         self.problem = (
             guard,
-            least,
-            least + largest,  # with this much, nothing can be derived
+            thresholds,
+            thresholds + largest,  # with this much, nothing can be derived
             *_grouped(guard, -total, total),
             *_by_row(*weights, len(flat)),
             *_by_literal(*weights, total),
@@ -116,15 +116,15 @@ def _weights(
     layers: list[list[Implication]], starts: Sequence[int], limit: Limit
 ) -> tuple[_Ints, _Ints, _Ints]:
     """Return the weights that are not 0: for each its implication, its variable from 0, and itself."""
-    found, first = [], 0
+    kept, first = [], 0
     for start, layer in zip(starts, layers, strict=False):
         for number, implication in enumerate(layer, start=first):
             at = np.flatnonzero(implication.weights)
             limit.take(100 * len(at), "the implications of all neurons")
             row = np.full(len(at), number, np.int64)
-            found.append((row, start + at, implication.weights[at].astype(np.int64)))
+            kept.append((row, start + at, implication.weights[at].astype(np.int64)))
         first += len(layer)
-    parts = zip(*found, strict=True)
+    parts = zip(*kept, strict=True)
     rows, variables, weights = (np.concatenate([np.zeros(0, np.int64), *part]) for part in parts)
     return rows, variables, weights
 

@@ -29,6 +29,7 @@ from sugenet.problem import (
     Box,
     Cost,
     Free,
+    Hamming,
     LabelGoal,
     Linf,
     Neighbourhood,
@@ -218,6 +219,20 @@ _REGION = Written(
     ),
     _read_region,
 )
+
+
+def _if_given(field: Written, name: str) -> Written:
+    """Return a field that is left out of the JSON if it is None."""
+
+    def write(question: Any, network: Network) -> Any:
+        value = field.write(question, network)
+        return ... if value is None else value
+
+    assert field.read is not None
+    read = field.read
+    return Written(write, lambda network, data: read(network, {name: None, **data}))
+
+
 _WHERE = Written(lambda question, network: limits_data(network, question.box), _read_limits)
 
 
@@ -231,7 +246,7 @@ class Asking(ShortRepr):
     def data(self, network: Network) -> dict[str, Any]:
         """Return the question as JSON data."""
         fields = {name: field.write(self, network) for name, field in self.written.items()}
-        return {"kind": self.kind, **fields}
+        return {"kind": self.kind, **{name: value for name, value in fields.items() if value is not ...}}
 
     @classmethod
     def of(cls, network: Network, data: Mapping[str, Any], **more: Any) -> Self:
@@ -901,7 +916,7 @@ class Fair(Limited):
 
 
 @dataclass(frozen=True, eq=False)
-class Agree(Limited):
+class Agree(OfSample, Limited):
     """Claim that another network over the same features gives the same class to every input within limits.
 
     Parameters
@@ -910,6 +925,10 @@ class Agree(Limited):
         The other network.
     where : mapping or Box, default: None
         Limits as in `Box`. Features without limits are free.
+    sample : array, list or mapping, default: None
+        One raw sample. None: the claim is about all inputs within limits.
+    region : region or str, default: None
+        Region around the sample, other than `Hamming`, since the networks may read other bits.
 
     Raises
     ------
@@ -933,14 +952,39 @@ class Agree(Limited):
     written: ClassVar[Mapping[str, Written]] = {
         "other": Written(lambda question, _: question.other.fingerprint, None),
         "where": _WHERE,
+        "sample": _if_given(_SAMPLE, "sample"),
+        "region": _if_given(_REGION, "region"),
     }
 
     other: Network
     where: Any = None
+    sample: Any = None
+    region: Any = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "region", named_region(self.region))
+        refuse(
+            QuestionError,
+            (
+                (self.region is None) != (self.sample is None),
+                "give a sample and a region around it, or none.",
+            ),
+            (
+                isinstance(self.region, Hamming),
+                f"the two networks may read a feature as other bits, so {self.region} has no meaning. "
+                "Use L0, L1, L2 or Linf.",
+            ),
+        )
+        if self.region is not None:
+            self.checked_region()
 
     def describe(self, network: Network) -> str:
         """Return the claim in words."""
-        return f"the two networks give the same class, for {self.box.words(network)}"
+        words = self.box.words(network)
+        if self.region is not None:
+            words = self.described_region(network) + (f" and {words}" if self.box.limits else "")
+            return f"the two networks give the same class, with {words}"
+        return f"the two networks give the same class, for {words}"
 
 
 # -- how many inputs, and all rules --------------------------------------------------------------------------

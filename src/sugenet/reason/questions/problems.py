@@ -189,7 +189,11 @@ def _agree(network: Network, question: Agree) -> tuple[tuple[Problem, ...], Join
     joint, count = abreast(network.lawful, question.other), network.head.outputs
     _inside(network, question.box)
     goal = joint.classes_differ((p, q) for p, q in product(range(count), repeat=2) if p != q)
-    return _two_sided(joint, question.box, network, [], goal)
+    if question.region is None:
+        return _two_sided(joint, question.box, network, [], goal)
+    spans = question.box.spans(joint.network) or None
+    near = question.region.around(joint.network, question.values(network), spans)
+    return (merged(near, goal),), joint
 
 
 def _query(network: Network, query: Query) -> tuple[Problem, ...]:
