@@ -69,7 +69,7 @@ from sugenet.io.exact.signals import (
 )
 from sugenet.io.exact.steps import Pipeline, pipelines, sign_of, smallest_sum, theta_of, within
 from sugenet.io.exact.units import Roots
-from sugenet.io.plain.refusals import refuse_if
+from sugenet.io.plain.refusals import expected, refuse_if
 from sugenet.nn import (
     ConvLayer,
     Encoder,
@@ -677,11 +677,12 @@ class _Lowering:
         sums = self.signal
         if isinstance(sums, LevelSignal) and self.layers and sums.pad is None:
             return self._head_of_levels(sums)
-        if not isinstance(sums, SumSignal):
-            raise FileError(
-                f"{self.chain.source} ends without class scores: its last operation must be a linear layer, "
-                f"with or without scaling, or a sign after one."
-            )
+        sums = expected(
+            sums,
+            SumSignal,
+            f"{self.chain.source} ends without class scores: its last operation must be a linear layer, "
+            "with or without scaling, or a sign after one.",
+        )
         refuse_if(
             sums.raw,
             self.chain.source,

@@ -23,7 +23,7 @@ from typing import Any
 from sugenet.errors import FileError
 from sugenet.io.hdf5 import Contents
 from sugenet.io.larq.hdf5_contents import CONTAINERS, DAMAGED, KERAS
-from sugenet.io.plain.refusals import Ledger, refuse_if, required, within
+from sugenet.io.plain.refusals import Ledger, expected, refuse_if, required, within
 from sugenet.nn.arrays import Array
 from sugenet.reading import open_file, read_file
 
@@ -306,9 +306,7 @@ def _check_keys(where: str, settings: Mapping[str, Any], known: frozenset[str]) 
 
 
 def _mapping(value: Any, what: str) -> Mapping[str, Any]:
-    if not isinstance(value, dict):
-        raise FileError(f"{what} is not what Keras writes. {DAMAGED}")
-    return value
+    return expected(value, dict, f"{what} is not what Keras writes. {DAMAGED}")
 
 
 _Arrays = dict[str, Array]

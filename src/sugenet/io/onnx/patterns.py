@@ -32,7 +32,7 @@ from sugenet.io.onnx.values import (
     settled,
     sizes_of,
 )
-from sugenet.io.plain.refusals import refuse_if, required
+from sugenet.io.plain.refusals import expected, refuse_if, required
 
 __all__ = ["POINTWISE", "batch_norm", "elementwise", "multi_threshold"]
 
@@ -495,9 +495,7 @@ def batch_norm(node: Node, flow: Flow, *parameters: Array) -> Flow:
 
 
 def _constant(value: Value | None) -> Array:
-    if not isinstance(value, Constant):
-        raise FileError("one of its parameters is missing, or depends on the input.")
-    return value.array
+    return expected(value, Constant, "one of its parameters is missing, or depends on the input.").array
 
 
 def _real(array: Array, what: str) -> Array:

@@ -22,7 +22,7 @@ import numpy as np
 from sugenet.errors import FileError
 from sugenet.io.onnx.graph import Array, Graph, Node
 from sugenet.io.onnx.operators import DATAFLOW, DATAFLOW_ENDINGS, OLD_DOMAIN
-from sugenet.io.plain.refusals import Ledger, refuse_if, within
+from sugenet.io.plain.refusals import Ledger, expected, refuse_if, within
 
 __all__ = ["narrowed", "plain_graph"]
 
@@ -204,9 +204,7 @@ def _rewrite(made: _Rewriting, node: Node) -> None:
 
 def _whole(node: Node, name: str, default: int | None = None) -> int:
     value = node.attributes.get(name, default)
-    if not isinstance(value, int):
-        raise FileError(f"its attribute {name} is {value!r}, but an integer is required.")
-    return value
+    return expected(value, int, f"its attribute {name} is {value!r}, but an integer is required.")
 
 
 def _two(node: Node, name: str, default: int | None = None) -> tuple[int, int]:

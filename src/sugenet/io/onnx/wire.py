@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from sugenet.errors import FileError
+from sugenet.io.plain.refusals import expected
 from sugenet.nn.arrays import Array, Ints
 
 __all__ = ["Budget", "Message", "blob", "floats", "number", "numbers"]
@@ -85,9 +86,7 @@ class Message:
         if field not in self._fields:
             return default
         value = self._fields[field][-1]
-        if not isinstance(value, int):
-            raise FileError(f"field {field} should be a number. {_DAMAGED}")
-        return _signed(value)
+        return _signed(expected(value, int, f"field {field} should be a number. {_DAMAGED}"))
 
     def real(self, field: int, default: float = 0.0) -> float:
         """Return a 32-bit float."""

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from sugenet.errors import FileError, SugenetError
 
-__all__ = ["Ledger", "named", "refuse_if", "required", "within"]
+__all__ = ["Ledger", "expected", "named", "refuse_if", "required", "within"]
 
 _T = TypeVar("_T")
 
@@ -41,6 +41,21 @@ def required(value: _T | None, *message: str) -> _T:
     sugenet.errors.FileError: there is no array 'T0'.
     """
     if value is None:
+        raise FileError(": ".join(message))
+    return value
+
+
+def expected(value: object, kind: type[_T], *message: str) -> _T:
+    """Return a value, or refuse it as `refuse_if` does if it is not of a type.
+
+    Examples
+    --------
+    >>> expected("two", int, "units is 'two', not an integer.")
+    Traceback (most recent call last):
+    ...
+    sugenet.errors.FileError: units is 'two', not an integer.
+    """
+    if not isinstance(value, kind):
         raise FileError(": ".join(message))
     return value
 

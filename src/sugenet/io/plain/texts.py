@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 from sugenet.errors import FileError
 from sugenet.io.plain.packed import unzipped
-from sugenet.io.plain.refusals import refuse_if
+from sugenet.io.plain.refusals import expected, refuse_if
 from sugenet.reading import read_file
 
 __all__ = [
@@ -102,9 +102,7 @@ def read_json(path: str | Path, memory: int = MEMORY_LIMIT) -> dict[str, Any]:
         raise error if str(error).startswith(name) else FileError(f"{name}: {error}") from None
     except ValueError as error:
         raise FileError(f"{name} is not a JSON file: {error}.") from None
-    if not isinstance(data, dict):
-        raise FileError(f"{name} holds {type(data).__name__}, but a JSON object is needed.")
-    return data
+    return expected(data, dict, f"{name} holds {type(data).__name__}, but a JSON object is needed.")
 
 
 def read_standard_input(kind: str, limit: int) -> str:

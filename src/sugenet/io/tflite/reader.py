@@ -22,7 +22,7 @@ from sugenet.io.exact.signals import ends_of, flat_order
 from sugenet.io.onnx.quantized.runtime import QuantGrid
 from sugenet.io.onnx.quantized.values import DequantizedTensor, LevelArray, QuantTail, RawInput, rising
 from sugenet.io.onnx.quantized.walk import IntegerProgram
-from sugenet.io.plain.refusals import refuse_if, required, within
+from sugenet.io.plain.refusals import expected, refuse_if, required, within
 from sugenet.io.tflite.arithmetic import (
     Kernels,
     activation_range,
@@ -143,9 +143,8 @@ class _IntegerWalk:
         tail = value if isinstance(value, QuantTail) else None
         scores: Any = tail.scores if tail is not None else value
         held = scores.held if isinstance(scores, _Float) else scores
-        if not isinstance(held, _Held):
-            raise FileError(f"its output {output.key} does not depend on 8-bit layers.")
-        held = self._in_order(held)
+        wrong = f"its output {output.key} does not depend on 8-bit layers."
+        held = self._in_order(expected(held, _Held, wrong))
         end: LevelArray = held.levels
         if isinstance(scores, _Float):
             end = DequantizedTensor.of(end, *held.tensor.grid)
@@ -232,9 +231,9 @@ class _IntegerWalk:
         value = self.values.get(tensor.index)
         if isinstance(value, RawInput):
             raise FileError("it computes with the input in floats. Quantize the whole model to 8 bits.")
-        if not isinstance(value, _Held):
-            raise FileError(f"its input {tensor.key} is not an 8-bit tensor that depends on the input.")
-        return value if padded else self._settled(value)
+        wrong = f"its input {tensor.key} is not an 8-bit tensor that depends on the input."
+        held = expected(value, _Held, wrong)
+        return held if padded else self._settled(held)
 
     def _settled(self, held: _Held) -> _Held:
         """Write pads out."""

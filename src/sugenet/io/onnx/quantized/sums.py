@@ -44,7 +44,7 @@ from sugenet.io.onnx.quantized.values import (
     word,
 )
 from sugenet.io.onnx.quantized.walk import Walk
-from sugenet.io.plain.refusals import refuse_if, required
+from sugenet.io.plain.refusals import expected, refuse_if, required
 from sugenet.nn import NEVER, Window
 from sugenet.nn.arrays import Ints
 
@@ -217,22 +217,21 @@ def tensor_of(value: Value | None) -> DequantizedTensor:
         "its input is clipped and not quantized again, so ONNX Runtime computes it in floats. Quantize "
         "its input too; without ActivationSymmetric a Relu becomes part of its quantizer.",
     )
-    if not isinstance(value, DequantizedTensor):
-        raise FileError(f"its input is {word(value)}, but a quantized tensor is needed.")
-    return value
+    wrong = f"its input is {word(value)}, but a quantized tensor is needed."
+    return expected(value, DequantizedTensor, wrong)
 
 
 def _weighted(
     source: DequantizedTensor, weights: Value | None, bias: Value | None, out_axis: int
 ) -> tuple[Ints, Array, Ints, str, Array | None]:
     """Return integer weights, their scales and the bias, and why the product is computed in floats."""
-    if not isinstance(weights, FixedLevelArray):
-        raise FileError("its weights are not quantized. Quantize this layer too, or no layer after it.")
+    wrong = "its weights are not quantized. Quantize this layer too, or no layer after it."
+    held_weights = expected(weights, FixedLevelArray, wrong)
     scales = required(
-        weights.scales(out_axis),
+        held_weights.scales(out_axis),
         "its weights have a scale for each input, but one for each output is needed.",
     )
-    count, why, shift = len(scales), "its weights have 4 bits" if weights.width else "", None
+    count, why, shift = len(scales), "its weights have 4 bits" if held_weights.width else "", None
     integer_bias = np.zeros(count, np.int64)
     if isinstance(bias, FixedLevelArray):
         wanted = np.float32(source.grid.scale) * scales
@@ -255,7 +254,7 @@ def _weighted(
             why = "its bias is not quantized"
     elif bias is not None:
         raise FileError("its bias depends on the input.")
-    return weights.whole, scales, integer_bias, why, shift
+    return held_weights.whole, scales, integer_bias, why, shift
 
 
 def matmul(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
@@ -580,9 +579,8 @@ def _of_windows(
 
 def pooled(walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
     """Read MaxPool: the largest level of each window."""
-    source = inputs[0]
-    if not isinstance(source, LevelArray):
-        raise FileError(f"it pools {word(source)}, but a quantized tensor is needed.")
+    wrong = f"it pools {word(inputs[0])}, but a quantized tensor is needed."
+    source = expected(inputs[0], LevelArray, wrong)
     refuse_if(
         len(source.shape) not in (2, 3), f"it pools data of shape {source.shape}, but images are needed."
     )

@@ -10,11 +10,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from sugenet.errors import FileError
 from sugenet.io.exact.integers import LevelWire
 from sugenet.io.onnx.graph import Array
 from sugenet.io.onnx.quantized.runtime import Floats, QuantGrid, dequantized
-from sugenet.io.plain.refusals import refuse_if
+from sugenet.io.plain.refusals import expected, refuse_if
 from sugenet.nn import NEVER, Window
 from sugenet.nn.arrays import Ints
 
@@ -254,35 +253,40 @@ def ends_of(kind: Any, width: int | None = None) -> tuple[int, int]:
     return int(np.iinfo(kind).min), int(np.iinfo(kind).max)
 
 
+def _fixed(value: Value | None, fits: Callable[[Array], bool], wrong: str) -> Array:
+    """Return the array of a constant that fits, or refuse it."""
+    array = expected(value, FixedArray, wrong).array
+    refuse_if(not fits(array), wrong)
+    return array
+
+
 def floats_of(value: Value | None) -> Array:
     """Return a constant of finite float32 numbers."""
-    if not isinstance(value, FixedArray) or value.array.dtype != np.float32:
-        raise FileError("one of its constants is missing or is not float32.")
-    refuse_if(not np.isfinite(value.array).all(), "one of its constants is not finite.")
-    return value.array
+    wrong = "one of its constants is missing or is not float32."
+    array = _fixed(value, lambda array: array.dtype == np.float32, wrong)
+    refuse_if(not np.isfinite(array).all(), "one of its constants is not finite.")
+    return array
 
 
 def integers_of(value: Value | None) -> Ints:
     """Return a constant of integers."""
-    if not isinstance(value, FixedArray) or value.array.dtype.kind not in "iu":
-        raise FileError("one of its constants is missing or does not contain integers.")
-    return value.array.astype(np.int64)
+    wrong = "one of its constants is missing or does not contain integers."
+    return _fixed(value, lambda array: array.dtype.kind in "iu", wrong).astype(np.int64)
 
 
 def number_of(value: Value) -> Any:
     """Return a constant of one number."""
-    if not isinstance(value, FixedArray) or value.array.size != 1:
-        raise FileError("one of its bounds is not a single constant.")
-    return value.array.reshape(-1)[0]
+    wrong = "one of its bounds is not a single constant."
+    return _fixed(value, lambda array: array.size == 1, wrong).reshape(-1)[0]
 
 
 def zero_of(value: Value | None, kind: Any) -> int:
     """Return a zero point, which must have the element type of its tensor."""
     if value is None:
         return 0
-    if not isinstance(value, FixedArray) or value.array.size != 1 or value.array.dtype != np.dtype(kind):
-        raise FileError("its zero point is not one constant of the element type of its tensor.")
-    return int(value.array.reshape(-1)[0])
+    wrong = "its zero point is not one constant of the element type of its tensor."
+    array = _fixed(value, lambda array: array.size == 1 and array.dtype == np.dtype(kind), wrong)
+    return int(array.reshape(-1)[0])
 
 
 def row_of(array: Array, shape: tuple[int, ...], channels: int) -> Array:

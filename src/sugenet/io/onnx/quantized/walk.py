@@ -30,7 +30,7 @@ from sugenet.io.onnx.quantized.values import (
     image,
     word,
 )
-from sugenet.io.plain.refusals import refuse_if
+from sugenet.io.plain.refusals import expected, refuse_if
 from sugenet.nn.arrays import Ints
 
 __all__ = ["ADVICE", "IntegerProgram", "Rule", "Walk"]
@@ -325,8 +325,7 @@ class Walk:
             if kind is None:
                 kind = np.dtype(DTYPES.get(declared, "V")) if declared else np.dtype(np.uint8)
         else:
-            if not isinstance(zero, FixedArray):
-                raise FileError("its zero point is not a constant.")
+            zero = expected(zero, FixedArray, "its zero point is not a constant.")
             refuse_if(
                 kind is not None and zero.array.dtype != kind,
                 f"its zero point is {zero.array.dtype}, but its input {kind}.",
