@@ -446,8 +446,15 @@ REFUSED = [
         "windows count more values",
     ),
     (
-        (*START, Branches("add", ((M.conv(4, 4, stride=2), M.norm(4), Sign("s")), ()))),
+        (
+            *START,
+            Branches("add", ((M.conv(4, 4, stride=2), M.norm(4), Sign("s")), (M.conv(4, 4, stride=2),))),
+        ),
         "carried past a layer that",
+    ),
+    (
+        (*START, Branches("add", ((M.conv(4, 4, stride=2), M.norm(4), Sign("s")), ()))),
+        r"it adds values of shapes \(4, 2, 2\) and \(4, 4, 4\)",
     ),
     (
         (M.conv(4, 1), rounded("q", 0, 3), Branches("add", ((M.conv(4, 4), Sign("s")), ()))),

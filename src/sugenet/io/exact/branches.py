@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from math import gcd, prod
 from typing import Any, Literal, TypeAlias
 
@@ -217,7 +218,7 @@ class LaneNeurons:
     """One per output channel."""
     window: Window
 
-    @property
+    @cached_property
     def lane(self) -> Lane:
         """The output lane."""
         low, high = (constants(value, self.shape[0]) for value in (self.sign.low, self.sign.high))
@@ -553,14 +554,6 @@ _Value: TypeAlias = Form | RealValue
 
 
 @dataclass
-class _Branch:
-    """A branch in progress: its value so far, and its remaining operations."""
-
-    value: _Value
-    ops: list[Op]
-
-
-@dataclass
 class _Straightening:
     zero: Literal[1, -1] | None
     numbers: dict[int, int]
@@ -572,6 +565,8 @@ class _Straightening:
     """Outputs of the operations so far, side by side by channel; empty if there is one value, as in the
     file.
     """
+    waiting: list[LaneNeurons] = field(default_factory=list)
+    """Signs in branches that have no layer yet."""
 
     def __post_init__(self) -> None:
         self.ends: list[tuple[int, ...]] = []
@@ -586,7 +581,7 @@ class _Straightening:
         while waiting:
             op = waiting.pop(0)
             if isinstance(op, Branches):
-                value = self._meet(self._fork(op) if value is None else value, op, frozenset())
+                value = self._meet(self._fork(op) if value is None else value, op)
             elif value is None:
                 self._plain(op)
             elif (moved := self._moved(value, op)) is not None:
@@ -596,6 +591,8 @@ class _Straightening:
             else:
                 self._behind_sum(value, op, waiting)
                 value = None
+            if value is not None:
+                self._lay(value.lanes)
             if isinstance(value, Form) and _is_plain(value, self.lanes):
                 value, self.lanes = None, ()
         refuse_if(
@@ -642,9 +639,7 @@ class _Straightening:
         self.lanes = (lane,)
         del self.ops[last + 1 + real :], self.ends[last + 1 + real :]
         self.shape = shape
-        branch = _Branch(Form.of(lane), list(after_real))
-        self._advance(branch, frozenset())
-        return branch.value
+        return self._end(Form.of(lane), list(after_real))
 
     def _moved(self, value: _Value, op: Op) -> _Value | None:
         """Return a value after an operation that needs no layer; None if the operation needs one."""
@@ -719,9 +714,7 @@ class _Straightening:
     def _behind_real(self, value: RealValue, op: Op) -> _Value | None:
         """Add the sign of a real value that a shortcut was added to, or the scores after it."""
         if isinstance(op, Sign):
-            branch = _Branch(value, [op])
-            self._layer([branch], frozenset())
-            return branch.value
+            return self._signed(value, op)
         if isinstance(op, LinearOp) and len(value.shape) == 1:
             value = value.settled()
             wide, constant, _ = _summed_terms(value)
@@ -746,52 +739,56 @@ class _Straightening:
 
     # -- branches --------------------------------------------------------------------------------------------
 
-    def _meet(self, fork: _Value, op: Branches, outer: frozenset[Lane]) -> _Value:
-        """Return the sum of branches; `outer` are the lanes that are needed after it."""
-        branches = [_Branch(fork, list(ops)) for ops in op.branches]
-        while True:
-            for branch in branches:
-                others = [other for other in branches if other is not branch]
-                self._advance(branch, outer | _needed_lanes(others))
-            ready = [branch for branch in branches if branch.ops]
-            if not ready:
-                return _total(op.where, [branch.value for branch in branches])
-            if not self._layer(
-                ready, outer | _needed_lanes(b for b in branches if b not in ready), tried=len(ready) > 1
-            ):
-                self._layer(ready[:1], outer | _needed_lanes(b for b in branches if b is not ready[0]))
+    def _meet(self, fork: _Value, op: Branches) -> _Value:
+        """Return the sum of branches."""
+        return _total(op.where, [self._end(fork, list(ops)) for ops in op.branches])
 
-    def _advance(self, branch: _Branch, needed: frozenset[Lane]) -> None:
-        """Advance a branch to its next sign, or to its end."""
-        while branch.ops and not (isinstance(branch.value, RealValue) and isinstance(branch.ops[0], Sign)):
-            op, value = branch.ops.pop(0), branch.value
+    def _end(self, value: _Value, ops: list[Op]) -> _Value:
+        """Return the value at the end of a branch. Its signs wait for their layers."""
+        while ops:
+            op = ops.pop(0)
             if isinstance(op, Branches):
-                branch.value = self._meet(value, op, needed)
+                value = self._meet(value, op)
+            elif isinstance(value, RealValue) and isinstance(op, Sign):
+                value = self._signed(value, op)
             elif (moved := self._moved(value, op)) is not None:
-                branch.value = moved
+                value = moved
             elif isinstance(value, RealValue):
                 raise FileError(
                     f"{op.where}: {op_word(op)} after {value.where} without a sign between, in a "
                     f"branch. {NEEDED}"
                 )
             else:
-                branch.value = self._opened(value, op, branch)
+                value = self._opened(value, op, ops)
+        return value
 
-    def _opened(self, form: Form, op: Op, branch: _Branch) -> RealValue:
+    def _signed(self, value: RealValue, sign: Sign) -> Form:
+        zero = self.zero if sign.zero == 0 and self.zero is not None else sign.zero
+        self.waiting.append(neurons_of(value, sign, zero))
+        return Form.of(self.waiting[-1].lane)
+
+    def _lay(self, needed: Sequence[Lane]) -> None:
+        """Add the layers of the signs that wait; `needed` are the lanes that are read after them."""
+        while self.waiting:
+            ready = [part for part in self.waiting if set(part.lanes) <= set(self.lanes)]
+            if not self._layer(ready, needed, tried=len(ready) > 1):
+                self._layer(ready[:1], needed)
+
+    def _opened(self, form: Form, op: Op, later: list[Op]) -> RealValue:
         """Apply a layer to a sum of lanes."""
         match op:
             case LinearOp() if len(form.shape) == 1:
                 layer = Convolution(op.where, np.asarray(op.weights)[:, :, None, None], op.bias)
             case Convolution() if len(form.shape) == 3:
                 layer = op
-            case Pad() if op.value == 0 and branch.ops and isinstance(branch.ops[0], Convolution):
-                layer = branch.ops.pop(0)  # type: ignore[assignment]
+            case Pad() if op.value == 0 and later and isinstance(later[0], Convolution):
+                layer = later.pop(0)  # type: ignore[assignment]
                 top, left, bottom, right = (a + b for a, b in zip(op.pads, layer.pads, strict=True))
                 layer = replace(layer, pads=(top, left, bottom, right))
             case AveragePool() if len(form.shape) == 3:
                 layer = _average(op, form.shape)
             case BatchNorm() | Clip() | Leaky() | Sign():
-                branch.ops.insert(0, op)
+                later.insert(0, op)
                 layer = _depthwise(form.shape, op.where)
             case _:
                 raise FileError(
@@ -802,19 +799,14 @@ class _Straightening:
         shape = outs if len(form.shape) == 1 else shape_behind(layer, form.shape)
         return RealValue((_RealTerm(layer, form),), shape)
 
-    def _layer(self, ready: Sequence[_Branch], needed: frozenset[Lane], *, tried: bool = False) -> bool:
-        """Add one layer for the next sign of some branches, which also carries `needed`.
+    def _layer(self, made: Sequence[LaneNeurons], needed: Sequence[Lane], *, tried: bool = False) -> bool:
+        """Add one layer for some signs, which also carries what others and what comes later need.
 
         With `tried`, return False if one layer is not enough.
         """
-        made: list[LaneNeurons] = []
-        for branch in ready:
-            sign, value = branch.ops[0], branch.value
-            assert isinstance(sign, Sign)
-            assert isinstance(value, RealValue)
-            zero = self.zero if sign.zero == 0 and self.zero is not None else sign.zero
-            made.append(neurons_of(value, sign, zero))
-        carried = [lane for lane in self.lanes if lane in needed]
+        rest = [part for part in self.waiting if part not in made]
+        read = {lane for part in rest for lane in part.lanes}.union(needed)
+        carried = [lane for lane in self.lanes if lane in read]
         total = sum(lane.shape[0] for lane in self.lanes)
         refuse_if(
             (sum(part.shape[0] for part in made) + len(carried)) * total * prod(made[0].window.kernel)
@@ -834,11 +826,11 @@ class _Straightening:
         for op in ops:
             self._append(op)
         self.lanes, per, start, parts = lanes, prod(self.shape[1:]), 0, []
-        for branch, part, lane in zip(ready, made, lanes, strict=False):
-            sign = branch.ops.pop(0)
+        for part in made:
             stop = start + part.shape[0] * per
-            parts.append(SignLocation(self.numbers[id(sign)], part.where, None, part=(start, stop)))
-            start, branch.value = stop, Form.of(lane)
+            parts.append(SignLocation(self.numbers[id(part.sign)], part.where, None, part=(start, stop)))
+            start = stop
+        self.waiting = rest
         neurons = [neuron for part in made for neuron in part.neurons]
         self.reports[len(self.parts)] = LayerReport(
             " and ".join(dict.fromkeys(part.where for part in made)),
@@ -862,14 +854,6 @@ def _is_plain(form: Form, lanes: Sequence[Lane]) -> bool:
         and (form.terms[0][1] == 1).all()
         and not form.shift.any()
     )
-
-
-def _needed_lanes(branches: Iterable[_Branch]) -> frozenset[Lane]:
-    """Return the lanes that branches still need."""
-    needed: set[Lane] = set()
-    for branch in branches:
-        needed.update(branch.value.lanes)
-    return frozenset(needed)
 
 
 def _total(where: str, values: Sequence[_Value]) -> _Value:
