@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from sugenet.io.onnx.graph import read_graph
-from sugenet.io.onnx.interpreter.program import DATAFLOW_OPERATORS
-from sugenet.io.onnx.interpreter.program import OPERATORS, Interpreter
+from sugenet.io.onnx.interpreter.program import DATAFLOW_OPERATORS, OPERATORS, Interpreter
 from sugenet.io.onnx.interpreter.tensors import UncomparableError
 from sugenet.io.onnx.reader import ACCEPTED
 from tests.thinned import examples

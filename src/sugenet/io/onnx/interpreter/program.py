@@ -40,7 +40,7 @@ from sugenet.io.onnx.operators import (
 )
 from sugenet.io.plain.refusals import expected, refuse_if
 
-__all__ = ["OPERATORS", "Computed", "Interpreter"]
+__all__ = ["DATAFLOW_OPERATORS", "OPERATORS", "Computed", "Interpreter"]
 
 
 def _inner(
@@ -135,13 +135,13 @@ _HARDWARE: dict[str, Operator] = {
     **_LABEL,
 }
 """Nodes whose attributes mostly describe hardware. These attributes are skipped."""
-_DATAFLOW_OPERATORS: dict[str, Operator] = {
+DATAFLOW_OPERATORS: dict[str, Operator] = {
     "XnorPopcountMatMul": lambda call: _matches(call, call.tensor(0), call.tensor(1).values, 0),
     **_HARDWARE,
 }
 
 
-OPERATORS = {**POINTWISE, **WINDOWS, **MOVES, **_DATAFLOW_OPERATORS}
+OPERATORS = {**POINTWISE, **WINDOWS, **MOVES, **DATAFLOW_OPERATORS}
 """Every supported operator, by name."""
 
 _ENDS = TAILS | _LABELS
