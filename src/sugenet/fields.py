@@ -4,8 +4,6 @@ Python, the command line and the HTTP interface read these tables. Nothing is im
 errors are fast.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 __all__ = ["BALLS", "FIELDS", "KINDS", "Field", "Kind"]

@@ -1,7 +1,5 @@
 """Writing of files, whole or not at all, and messages for files that are not accessible."""
 
-from __future__ import annotations
-
 import errno
 import os
 import secrets

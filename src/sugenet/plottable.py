@@ -1,7 +1,5 @@
 """Values that draw themselves in a notebook: the mixin that gives answers `plot` and `_repr_html_`."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

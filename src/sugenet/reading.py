@@ -5,8 +5,6 @@ or
 that does not state its size, is refused when it passes the limit.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import stat

@@ -1,7 +1,5 @@
 """Short reprs: a value prints in at most ten lines at a prompt."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import fields

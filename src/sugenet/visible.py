@@ -5,8 +5,6 @@ clears the screen and forges a verdict. A line break forges a second line, and a
 reverses text. `visible` is the one function that escapes such characters: ``\x1b``, ``\n``, ``\u202e``.
 """
 
-from __future__ import annotations
-
 import re
 
 __all__ = ["see_name", "see_unicode", "visible"]

@@ -1,7 +1,5 @@
 """Check a certificate with only the standard library: ``python -m sugenet.checker CERTIFICATE NETWORK``."""
 
-from __future__ import annotations
-
 import sys
 from argparse import ArgumentParser
 

@@ -4,8 +4,6 @@ To be ensured: the certificate is about this network, contains no data that is n
 claim is passed to the file that checks such claims. Any failure on the way is a refusal.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any

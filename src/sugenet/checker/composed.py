@@ -6,8 +6,6 @@ claim follows from the given parts, even if others are missing. A reading withou
 the classes and gaps of the certificate, and nothing changes it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -5,8 +5,6 @@ To be ensured: the proof excludes everything below the lower bound or, if no cou
 up to the limit.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

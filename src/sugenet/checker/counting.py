@@ -4,8 +4,6 @@ To be ensured: the parts of a count make up the region, and each part has the cl
 class.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from math import prod

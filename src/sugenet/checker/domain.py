@@ -5,8 +5,6 @@ and laws of the certificate count, not those stored with the network. A law is a
 for people, and is not read here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 

@@ -7,8 +7,6 @@ capacities are built here, from the samples alone (docs/theory.md 10). The least
 which a sample is above `high`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import combinations, pairwise

@@ -1,7 +1,5 @@
 """The format of certificates about rated samples, as frozen values (`reading` makes them)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 

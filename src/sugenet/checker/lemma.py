@@ -3,8 +3,6 @@
 To be ensured: it accepts only if no input of the problem is a violation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
 from random import random

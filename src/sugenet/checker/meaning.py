@@ -11,8 +11,6 @@ can always occur, even outside the limits of the domain. Laws hold for every inp
 box contains its sample. A question about no input is refused.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -14,8 +14,6 @@ times the budget is added. A pool neuron has one multiplier per input instead. T
 a wrong one proves less, never something false.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice

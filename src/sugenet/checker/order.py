@@ -4,8 +4,6 @@ To be ensured: each value that can rise or fall from left to right is marked so.
 required. The rule needs no search, so it has no compiled form.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import TypeAlias

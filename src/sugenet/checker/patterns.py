@@ -15,8 +15,6 @@ that this sum is 0 or more. For any shares lambda of (patch, neuron of its cone)
 since each share is added for a patch and subtracted again. A wrong share proves less, never something false.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction

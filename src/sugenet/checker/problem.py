@@ -6,8 +6,6 @@ weighted sum of bits with one threshold, and so is each inequality of a violatio
 is required. Compiled rules (`ArrayProblem`) follow this definition.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ To be ensured: each part of the question has a proof, and each proof is checked 
 `rules` contains the plain ones.
 """
 
-from __future__ import annotations
-
 from sugenet.checker.form import (
     Bound,
     Dual,

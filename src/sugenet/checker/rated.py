@@ -1,7 +1,5 @@
 """Rated samples as plain integers, against which certificates about capacities are checked."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property

@@ -4,8 +4,6 @@ To be ensured: a rule accepts only if no input of the problem is a violation. On
 required.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Any

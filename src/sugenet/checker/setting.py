@@ -5,8 +5,6 @@ itself are passed as arguments (`InputSet`). A question about two inputs or two 
 whose classes are listed one after another.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction

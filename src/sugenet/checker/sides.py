@@ -4,8 +4,6 @@ To be ensured: each remaining neuron is on for the same inputs as those that it 
 after merging, in the order of the networks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 

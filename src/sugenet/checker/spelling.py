@@ -5,8 +5,6 @@ has the shape and type that the format requires. Parts that the checker does not
 notes are text, and the source, the seen values and the domain are not part of the network.
 """
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction

@@ -4,8 +4,6 @@ To be ensured: the splits of every case are complete, every leaf is checked with
 each multiplier of the proof is read exactly once.
 """
 
-from __future__ import annotations
-
 import sys
 from abc import ABC, abstractmethod
 from array import array

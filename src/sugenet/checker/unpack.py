@@ -2,8 +2,6 @@
 read lemma steps.
 """
 
-from __future__ import annotations
-
 from base64 import b64decode
 from collections.abc import Iterator
 from itertools import chain

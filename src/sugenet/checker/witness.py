@@ -4,8 +4,6 @@ To be ensured: it is an input of the network that the question is about (`meanin
 definition, are a violation. The answer is then true, whoever found it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from math import lcm

@@ -7,8 +7,6 @@ or bad input, 3 for undecided, 70 for a bug in sugenet, 130 for interrupted. A t
 after its first epoch keeps its best epoch, writes the model and ends with 0.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """The command that checks a certificate. It loads only the checker and the readers of the files."""
 
-from __future__ import annotations
-
 import os
 from argparse import Namespace
 from typing import Any

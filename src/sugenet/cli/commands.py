@@ -1,7 +1,5 @@
 """All commands in one parser, built without loading their dependencies, so that help and errors are fast."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 from functools import cache

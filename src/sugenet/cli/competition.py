@@ -2,8 +2,6 @@
 it.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from argparse import Namespace

@@ -1,7 +1,5 @@
 """Commands that show a model: demo, summary, predict, trace, rules."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from typing import Any
 

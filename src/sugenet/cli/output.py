@@ -6,8 +6,6 @@ Messages are written once, for Python. If they name an argument that a command h
 ``bits=(1, 2)``, they are changed to name the option, ``--bits 1,2``.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import os

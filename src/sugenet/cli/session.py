@@ -1,7 +1,5 @@
 """Execution of one command: errors in one or two lines, closed pipes, full disks, exit code."""
 
-from __future__ import annotations
-
 import sys
 import warnings
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Loading the shipped networks and their held-out samples; works from an installed wheel, offline."""
 
-from __future__ import annotations
-
 from functools import cache
 from importlib.resources import as_file, files
 from io import BytesIO

@@ -6,8 +6,6 @@ chosen by their mean over five other random splits of the same data. The same ve
 machine give the same network.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable
 from dataclasses import dataclass, replace

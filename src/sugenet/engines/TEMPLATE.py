@@ -4,8 +4,6 @@ Then add the engine to `ladder.ENGINES` and a row to `ladder.RUNGS`, a checker o
 ``sugenet/checker``, and the number of questions it leaves open to ``tests/engines/test_contract.py``.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from sugenet.engines.protocol import Engine

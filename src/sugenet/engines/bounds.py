@@ -5,8 +5,6 @@ both off and on. With a budget, the number of neurons that can turn at once is b
 settled if not even the worst choice of that many inputs carries it over its threshold.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -16,8 +16,6 @@ Engines by name:
 take. ``python -m benchmarks.ladder`` measures the engines and prints its fit beside the table.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property

@@ -9,8 +9,6 @@ number of flipped bits is respected. The result is an attack, not a proof: a sam
 still have a counterexample.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, floor, inf, nextafter

@@ -1,7 +1,5 @@
 """Learning the encoder: from columns of raw values to bits that a binarized network can read."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import inf

@@ -1,7 +1,5 @@
 """What the scikit-learn estimators share: their base class, and how they read features and classes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from typing import Any, TypeAlias

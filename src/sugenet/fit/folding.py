@@ -7,8 +7,6 @@ Nothing here is compared with a tolerance. The sums of the module are integers a
 float64 (see `fit.module`), so equal scores are true ties. Both sides give a tie to the lowest class index.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction

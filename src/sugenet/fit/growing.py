@@ -4,8 +4,6 @@ A leaf holds if all literals on its path hold, so its neuron has these weights, 
 them. The head adds the values of the leaves, rounded to 8 bits. One tree serves all classes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import log2
 

@@ -5,8 +5,6 @@ all others freely. The remaining neurons do not read risen inputs at all. The sc
 lower one never falls if a risen neuron rises. Batch norm increases with the sum, so nothing else is needed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

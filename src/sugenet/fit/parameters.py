@@ -6,8 +6,6 @@ degree, where an entry is a degree of a premise or 1 (Baaj and Marquis [BM25]). 
 the Chebyshev distance of the system. Its certificate shows that no parameters are better.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

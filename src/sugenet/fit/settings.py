@@ -1,7 +1,5 @@
 """Settings of a training run, as one frozen value that is checked once; and the report of each epoch."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields

@@ -8,8 +8,6 @@ A step can be turned around if each of its columns is computed from one column b
 Values are always those of the step's own `transform`. Nothing here repeats the arithmetic of scikit-learn.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Weights of samples and classes: checked once, with the same meaning for every estimator."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Types of arrays, and arrays of integers, on which the definition is evaluated."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from typing import Any, TypeAlias
 

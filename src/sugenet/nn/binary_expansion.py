@@ -5,8 +5,6 @@ M bits instead, each with the weight of the level. Convolutions and pooling keep
 per channel.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TypeAlias
 

@@ -4,8 +4,6 @@ Every property proved for the network over levels also holds for the original on
 must be rounded, the thresholds are moved further apart.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -26,8 +26,6 @@ of sample (dicts, rows, data frames, CSV files):
 So a value of the feature stands for itself, and a sample that was read once reads the same again.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence

@@ -6,8 +6,6 @@ this. If laws name steps that the network does not have, these become further bi
 other neurons ignore.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

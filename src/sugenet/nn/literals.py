@@ -4,8 +4,6 @@ A literal is a signed coordinate number: `+i` is the paper's i^+ ("x_i is +1"), 
 i from 1.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Iterable, Sequence
 from fractions import Fraction

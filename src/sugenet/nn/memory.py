@@ -2,8 +2,6 @@
 exhausting the machine.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -4,8 +4,6 @@ A raw float is read as an exact rational, and a neuron is active iff its exact w
 Floats decide only if their rounding error, which is bounded, cannot matter. Otherwise integers decide.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ Tables and rows of other libraries are recognized by their attributes (columns, 
 these libraries has to be installed.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

@@ -8,8 +8,6 @@ weights added, so weights larger than 1 can arise. A reader of a neuron's level 
 these respects become equal.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -2,8 +2,6 @@
 file can be answered on the network.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction

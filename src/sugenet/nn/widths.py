@@ -1,7 +1,5 @@
 """How many bits the sums of each layer need: the range of every partial sum, in any order of summation."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

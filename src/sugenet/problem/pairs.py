@@ -11,8 +11,6 @@ equal at once. The remaining neurons keep their order. The checker does the same
 refer to the same neurons.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias

@@ -5,8 +5,6 @@ with the facts found so far. The definition replays the moves of every witness, 
 engine found them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -3,8 +3,6 @@
 The module also tells whether an answer is settled, gives its outcome in one word, and answers `Predict`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias

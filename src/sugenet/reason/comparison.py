@@ -4,8 +4,6 @@ where the difference begins.
 The smallest input is the nearest one to a sample: if none is given, to the lowest value of every feature.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction

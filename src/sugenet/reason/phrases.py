@@ -1,7 +1,5 @@
 """Phrases that answers share: the method, the cost of a change, the next step."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction

@@ -4,8 +4,6 @@ Each outcome has its own type of answer. It prints as a sentence and is written 
 certificate.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """A short demonstration: one neuron of the paper, then four questions about a trained network."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -3,8 +3,6 @@
 They are rendered as HTML for notebooks, or the main figure as a plot.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction

@@ -5,8 +5,6 @@
 In a notebook a figure displays itself, and `plot` draws it on axes, as for answers.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias

@@ -2,8 +2,6 @@
 print.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 __all__ = [

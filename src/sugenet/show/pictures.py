@@ -1,7 +1,5 @@
 """Samples that are images, drawn with characters, and the rule that decides which samples are images."""
 
-from __future__ import annotations
-
 from math import isqrt
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Figures with matplotlib, the extra ``plot``: for papers, and for users who edit the axes further."""
 
-from __future__ import annotations
-
 import math
 from functools import singledispatch
 from math import comb

@@ -1,7 +1,5 @@
 """Predictions and traces as tables and as JSON data."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

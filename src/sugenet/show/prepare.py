@@ -1,7 +1,5 @@
 """Figures of networks, samples and capacities, computed exactly, ready for either renderer."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction

@@ -5,8 +5,6 @@ It is meant for people who are responsible for a network's decisions.
 Its sections present the findings in words, figures and tables, with their certificates.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any

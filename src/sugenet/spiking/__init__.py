@@ -3,8 +3,6 @@
 They are unrolled exactly into ordinary networks, so every question, answer and certificate applies to them.
 """
 
-from __future__ import annotations
-
 from sugenet.spiking.importing import from_snntorch, import_spiking, read_nir, read_spiking_npz
 from sugenet.spiking.network import Convention, SpikingLayer, SpikingNetwork
 from sugenet.spiking.neuron import SpikingNeuron

@@ -4,8 +4,6 @@ The given convention makes the layers of a file exact. The network is then unrol
 simulation before anything is returned. If a reader would ignore part of a file, it refuses it by name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction

@@ -6,8 +6,6 @@ Literals are those of the input spikes, step by step. ``+k`` says that spike k o
 not. Spike ``t * inputs + i`` is that of input i at step t. Inputs are numbered from 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

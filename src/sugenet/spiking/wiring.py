@@ -7,8 +7,6 @@ A threshold that is always or never reached is a truth value and takes no neuron
 another one, or equals it, is not stored twice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import gcd

@@ -12,8 +12,6 @@ name, held by a separate file next to it, and one on the file itself. A file wit
 a sweep was killed, the log of one name would be missing under the other.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -5,8 +5,6 @@ If some answers are not known, it is an interval: the lower end counts proved sa
 are not refuted.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_right
 from collections import Counter

@@ -4,8 +4,6 @@ A worker keeps the networks that it has received, so each is sent once. It is ca
 replies if it does not have it. It returns samples that would hold up the others.
 """
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import os

@@ -7,8 +7,6 @@ Clients take turns: each has its own queue, and while others wait, no client has
 JSON text that the worker wrote.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

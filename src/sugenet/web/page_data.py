@@ -2,8 +2,6 @@
 answers.
 """
 
-from __future__ import annotations
-
 import sys
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence

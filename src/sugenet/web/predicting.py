@@ -1,7 +1,5 @@
 """Predictions over HTTP: requests that arrive while others are evaluated are evaluated together."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections import deque

@@ -1,7 +1,5 @@
 """A results file for the page: its rows as columns, a summary, and each answer with its certificate."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping

@@ -2,8 +2,6 @@
 cell.
 """
 
-from __future__ import annotations
-
 import os
 from importlib.resources import files
 from typing import Any

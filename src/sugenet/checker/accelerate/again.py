@@ -4,8 +4,6 @@ To be ensured: the drawn part is checked by `rules` alone. This finds frequent m
 valid certificate is never refused.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from random import SystemRandom
 

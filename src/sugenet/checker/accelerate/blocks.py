@@ -9,8 +9,6 @@ added up (`digits`). Layers and lists are those of `turning`.
 # mypy: disable-error-code="no-untyped-call,no-untyped-def,untyped-decorator,import-untyped,call-overload"
 # mypy: disable-error-code="call-arg,var-annotated"
 
-from __future__ import annotations
-
 import numba as nb
 
 from sugenet.checker.accelerate.digits import (

@@ -4,8 +4,6 @@ To be ensured: no change that the question allows turns a neuron that is called 
 turn together than the bound says. If such neurons cannot meet an inequality of a violation, nothing can.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import Any

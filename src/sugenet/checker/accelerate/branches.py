@@ -6,8 +6,6 @@ which turns or does not (`branching`). No code is shared with the engines.
 """
 # mypy: disable-error-code="no-untyped-call"
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from math import prod
 from typing import Any

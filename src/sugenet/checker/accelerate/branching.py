@@ -13,8 +13,6 @@ once all features are fixed the slacks are exact. The *allowance* of an inequali
 """
 # mypy: disable-error-code="no-untyped-call,no-untyped-def,untyped-decorator,import-untyped,call-arg"
 
-from __future__ import annotations
-
 import numba as nb
 import numpy as np
 from llvmlite import ir

@@ -4,8 +4,6 @@ To be ensured: every input of the region is in exactly one part, and each part h
 inputs of each class (`counting`). Only the definition is shared with the engines.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from dataclasses import replace

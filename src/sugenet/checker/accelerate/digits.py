@@ -5,8 +5,6 @@ per set. Integers that differ between sets are stored as one such vector per bin
 """
 # mypy: disable-error-code="no-untyped-call,no-untyped-def,untyped-decorator,import-untyped"
 
-from __future__ import annotations
-
 import numba as nb
 from llvmlite import ir
 from numba.core import cgutils

@@ -12,8 +12,6 @@ neuron, and a over the options of every feature. From each option nu times its p
 times the budget is added. This holds for any multipliers: a wrong one proves less, never something false.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias

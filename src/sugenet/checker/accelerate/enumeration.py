@@ -12,8 +12,6 @@ To be ensured: one form evaluates every set. The question determines the form, n
 a different number, the certificate is refused.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

@@ -6,8 +6,6 @@ the first layer is a sum over features, so the gain of each single change is com
 sides are listed one after another. Staircases are split into steps first (`arrays.cuts_of`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

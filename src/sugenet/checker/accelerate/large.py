@@ -5,8 +5,6 @@ definition, only for the neurons that read it. In later layers, integer sums are
 that represent them exactly. A convolution is recomputed only at positions whose input has changed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property

@@ -8,8 +8,6 @@ To be ensured: the match counts of the classes are those of the definition. Ther
 """
 # mypy: disable-error-code="no-untyped-call,no-untyped-def,untyped-decorator,import-untyped,call-arg"
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias

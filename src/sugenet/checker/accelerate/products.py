@@ -4,8 +4,6 @@ To be ensured: they are those of the definition. Weights are summed as floats, w
 can exceed the range in which such floats are exact, in any order of addition.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 

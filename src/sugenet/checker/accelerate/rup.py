@@ -5,8 +5,6 @@ To be ensured: no clause is added that does not follow (`propagation`). Facts ab
 every sum that the budget allows. The last clause is empty. No code is shared with the solver.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Count the sets of changes of a question without enumerating them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from math import prod

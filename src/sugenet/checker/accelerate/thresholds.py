@@ -6,8 +6,6 @@ one for a true neuron and one for a false one. The budget is an implication with
 implication plus a multiple of the budget, and follows from both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise

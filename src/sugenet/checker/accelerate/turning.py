@@ -7,8 +7,6 @@ for it.
 """
 # mypy: disable-error-code="no-untyped-call"
 
-from __future__ import annotations
-
 from functools import cached_property
 from math import gcd
 from typing import Any

@@ -6,8 +6,6 @@ every bit is separate, so one full adder sums as many triples of bits as a vecto
 # mypy: disable-error-code="no-untyped-call,no-untyped-def,untyped-decorator,import-untyped"
 # mypy: disable-error-code="call-arg,var-annotated"
 
-from __future__ import annotations
-
 import inspect
 from functools import partial
 

@@ -7,8 +7,6 @@ walks: touch `engines/walk/planes.py` too.
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return"
 # mypy: disable-error-code="import-untyped,call-arg"
 
-from __future__ import annotations
-
 from functools import partial
 
 from llvmlite import ir

@@ -5,8 +5,6 @@ Plain loops throughout: numba's whole-array functions take longer to compile tha
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return,import-untyped"
 # mypy: disable-error-code="call-arg"
 
-from __future__ import annotations
-
 import numba as nb
 import numpy as np
 

@@ -8,8 +8,6 @@ worth.
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return"
 # mypy: disable-error-code="import-untyped,call-arg,var-annotated"
 
-from __future__ import annotations
-
 from functools import partial
 
 import numba as nb

@@ -4,8 +4,6 @@ Nothing is expanded to steps or tabulated, so it works for networks of any kind 
 and never proves; floats only decide the order of attempts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import TypeAlias

@@ -10,8 +10,6 @@ the cache on disk is renewed only if *this* file changes.
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return"
 # mypy: disable-error-code="import-untyped,call-arg"
 
-from __future__ import annotations
-
 import numba as nb
 import numpy as np
 

@@ -7,8 +7,6 @@ kernels: touch every file that imports it or `sugenet.bits.emitters`.
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return"
 # mypy: disable-error-code="import-untyped,call-arg"
 
-from __future__ import annotations
-
 from functools import partial
 
 import numba as nb

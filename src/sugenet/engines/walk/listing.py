@@ -4,8 +4,6 @@ Sets grow by one move at a time, in arrays. A set that is a violation is not ext
 one would have a redundant change.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -14,8 +14,6 @@ file, because the cache on disk is renewed only if *this* file changes.
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return"
 # mypy: disable-error-code="import-untyped,call-arg,call-overload,var-annotated"
 
-from __future__ import annotations
-
 import numba as nb
 
 from sugenet.compiling import njit

@@ -7,8 +7,6 @@ budget that is enumerated without a violation is proved; a violation has the min
 budgets have been enumerated.
 """
 
-from __future__ import annotations
-
 from math import comb
 from typing import Any
 

@@ -5,8 +5,6 @@ same neurons share one evaluation, by packed inference in blocks.
 A ball of radius 1 over a whole image is enumerated in this way.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any

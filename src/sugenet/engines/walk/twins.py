@@ -4,8 +4,6 @@ Twins are the same source, run uncompiled; work over many lanes or patterns is d
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 

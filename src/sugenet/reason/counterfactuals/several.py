@@ -1,7 +1,5 @@
 """Answers of `whatif` about several samples, and the columns that changed samples have in a data frame."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

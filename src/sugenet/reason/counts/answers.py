@@ -3,8 +3,6 @@
 Each prints as a table and is written to JSON.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

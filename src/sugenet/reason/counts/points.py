@@ -4,8 +4,6 @@ Every input of a small region is evaluated, if the network is too large to treat
 inputs are drawn at random, all equally likely.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

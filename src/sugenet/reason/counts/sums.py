@@ -5,8 +5,6 @@ property. The result is a decision diagram over sums, level by level. Equal colu
 narrow layers and networks without a hidden layer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

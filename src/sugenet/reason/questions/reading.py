@@ -1,7 +1,5 @@
 """Questions of every kind in words and as JSON; `question_of` reads them back."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeAlias

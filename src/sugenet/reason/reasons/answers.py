@@ -2,8 +2,6 @@
 feature.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field

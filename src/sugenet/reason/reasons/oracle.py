@@ -6,8 +6,6 @@ changes (a *contrastive set*). A sufficient set makes all its supersets sufficie
 clauses between questions, and reports the fixed features that it really used.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property

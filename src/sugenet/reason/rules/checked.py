@@ -5,8 +5,6 @@ As in `count`, inputs are combinations of legal states of the features, each sta
 if some raw value of it meets the rule's conditions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass

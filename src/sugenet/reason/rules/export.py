@@ -4,8 +4,6 @@ Variables are the encoder's bits, numbered from 1; comments explain them. A rule
 number is at least one cut and below another; a category is none of the excluded ones.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Sequence
 from itertools import combinations, pairwise

@@ -5,8 +5,6 @@ per feature: neighbouring ones for a number, any for a category. Coverage is a s
 equal weights.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

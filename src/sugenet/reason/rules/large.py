@@ -6,8 +6,6 @@ Widening can only make a rule false, never true, so one pass leaves nothing to w
 class, the samples and all counterexamples, answer most questions with "no" at once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import product

@@ -6,8 +6,6 @@ A rule is written ``mean radius >= 14 and side = left -> malignant``. Its condit
 (`sugenet.nn.laws`), joined by *and*. A bit is compared as 0 or 1; -1 is another spelling of 0.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ Each feature takes all places (neighbouring ones for a number) at which everythi
 class. Widening later features only makes this stricter, so one pass makes the box prime.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import prod
 from typing import Any

@@ -2,8 +2,6 @@
 slopes of the network. It proves nothing.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from sugenet.engines.hard.dual.bound import Branch, Relaxed

@@ -8,8 +8,6 @@ Ascent is for problems that are too large for a linear program. The bound is con
 sum at which a neuron is evaluated, minus the sum that the levels before it give, is a descent direction.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from sugenet.engines.hard.dual.bound import Branch, Multipliers, Weighed

@@ -5,8 +5,6 @@ With a budget the options compete: each is worth its gain minus a multiplier tim
 the multiplier is added, so the result is an upper bound.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

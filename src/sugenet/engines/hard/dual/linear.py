@@ -4,8 +4,6 @@ Variables are the inputs, the sums and the levels of all layers. The solver's du
 defines a sum is that neuron's multiplier. The resulting bound is valid for any values.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any

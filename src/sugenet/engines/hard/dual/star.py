@@ -5,8 +5,6 @@ Such a case does not need a multiplier: only the levels of these neurons that me
 steps that are equal on both sides, and clips, do not weaken the bound.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -5,8 +5,6 @@ Everything is in this one file; see `kernels`.
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return"
 # mypy: disable-error-code="import-untyped"
 
-from __future__ import annotations
-
 import numpy as np
 
 from sugenet.compiling import njit

@@ -2,8 +2,6 @@
 weights of 0 (docs/theory.md 7.6).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -19,8 +19,6 @@ Integers are passed as int64: for every other type a function would be compiled 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return"
 # mypy: disable-error-code="import-untyped,call-arg,var-annotated"
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

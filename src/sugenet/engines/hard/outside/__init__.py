@@ -1,7 +1,5 @@
 """Third-party solvers as engines; each imports its package at first use."""
 
-from __future__ import annotations
-
 from sugenet.engines.hard.outside.cpsat import CPSAT
 from sugenet.engines.hard.outside.exact import EXACT
 from sugenet.engines.hard.outside.pysat import PYSAT

@@ -4,8 +4,6 @@ Its log (VeriPB 1.1) is converted to a lemma proof. If that fails, the answer th
 not certified.
 """
 
-from __future__ import annotations
-
 import signal
 import threading
 from base64 import b64encode

@@ -4,8 +4,6 @@ Its proofs are about clauses, so they are for external checkers (`refuted`). Its
 solution is not certified here.
 """
 
-from __future__ import annotations
-
 import signal
 import threading
 from collections.abc import Iterable, Iterator

@@ -3,8 +3,6 @@ each conclusion.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return,import-untyped"
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

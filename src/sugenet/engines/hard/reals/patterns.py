@@ -6,8 +6,6 @@ margins cannot reach zero. The remaining patterns include all that occur, and fe
 them is a bound over the box.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -4,8 +4,6 @@ A witness is evaluated in fractions. It is refused if a sum is so near a thresho
 from which the network was read could decide.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil
