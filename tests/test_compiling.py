@@ -314,13 +314,13 @@ def test_kernels_are_compiled_in_the_background_once(tmp_path, monkeypatch):
 def test_an_interrupt_waits_for_the_compiler(tmp_path):
     code = (
         "import signal\n"
-        "from sugenet import compile_notice\n"
+        "from sugenet import compiling\n"
         "from sugenet.compiling import njit\n"
         "def stop(*_):\n"
-        "    waits.append(compile_notice.interrupt_after_compiling())\n"
+        "    waits.append(compiling.interrupt_after_compiling())\n"
         "waits, add = [], njit()(lambda a: a + 1)\n"
         "signal.signal(signal.SIGINT, stop)\n"
-        "with compile_notice.notify_compiling(lambda _: signal.raise_signal(signal.SIGINT)):\n"
+        "with compiling.notify_compiling(lambda _: signal.raise_signal(signal.SIGINT)):\n"
         "    try:\n"
         "        add(1)\n"
         "    except KeyboardInterrupt:\n"

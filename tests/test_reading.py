@@ -75,7 +75,7 @@ OPENS = re.compile(
 )
 ELSEWHERE = {
     "compiling.py",  # what the system says of its memory
-    "nn/memory.py",  # what the system says of its memory
+    "nn/arrays.py",  # what the system says of its memory
     "cli/output.py",  # /dev/null
     "data/models.py",  # shipped
     "files.py",  # for writing

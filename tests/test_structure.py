@@ -28,7 +28,6 @@ ORDERS = {
         "files",
         "reading",
         "orphans",
-        "compile_notice",
         "compiling",
         "reprs",
         "plottable",
@@ -135,7 +134,6 @@ WALLED = {
         "sugenet.nn",
         "sugenet.errors",
         "sugenet.compiling",
-        "sugenet.compile_notice",
         "sugenet.reading",
         "sugenet.visible",
     }
@@ -147,7 +145,7 @@ FORMAT = "sugenet.checker.form"
 
 KEEP_OUT = {
     "torch": {"fit", "io"},
-    "numba": {"compile_notice", "compiling", "bits", "checker", "engines", "reason"},
+    "numba": {"compiling", "bits", "checker", "engines", "reason"},
     "llvmlite": {"bits", "checker", "engines"},
     "ortools": {"engines"},
     "pysat": {"engines", "logic", "reason"},

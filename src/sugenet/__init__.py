@@ -171,7 +171,6 @@ _PACKAGES = (
     "files",
     "reading",
     "orphans",
-    "compile_notice",
     "compiling",
     "reprs",
     "plottable",

@@ -111,7 +111,7 @@ def test_a_changed_kernel_file_and_an_install_that_cannot_be_written(tmp_path: P
     package = tmp_path / "sugenet"
     package.mkdir()
     (package / "__init__.py").write_text("")
-    for name in ("errors.py", "visible.py", "compile_notice.py", "compiling.py"):
+    for name in ("errors.py", "visible.py", "compiling.py"):
         shutil.copy(SOURCE / "sugenet" / name, package)
     shutil.copytree(
         SOURCE / "sugenet" / "bits", package / "bits", ignore=shutil.ignore_patterns("__pycache__")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sugenet.compile_notice import _Watch, notify_compiling
+from sugenet.compiling import _Watch, notify_compiling
 
 numba = pytest.importorskip("numba")
 

@@ -126,7 +126,7 @@ import json, sys
 sys.path.insert(0, sys.argv[1])
 from fractions import Fraction
 from sugenet.checker import check
-from sugenet.checker.rated import RatedSamples
+from sugenet.checker.learned_form import RatedSamples
 for certificate, rows, ratings, weights, top, criteria, levels in json.load(sys.stdin):
     named = tuple(criteria), None if levels is None else tuple(levels)
     exact = tuple(map(Fraction, weights))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.checker.accelerate import sets as check_sets
+from sugenet.checker.accelerate.enumeration import sets_of
 from sugenet.checker.accelerate.integers import array_problem
 from sugenet.checker.limit import Limit
 from sugenet.checker.setting import setting_of
@@ -86,7 +86,7 @@ def test_sets_are_counted_as_they_are_walked():
         budget = None if rng.random() < 0.2 else int(rng.integers(0, 9))
         chosen = product(*([0, *row] for row in weights))
         expected = sum(budget is None or sum(choice) <= budget for choice in chosen)
-        assert check_sets.sets_of(weights, budget, Limit(), sums=1000) == expected
+        assert sets_of(weights, budget, Limit(), sums=1000) == expected
 
 
 def test_a_walk_over_maps_is_seen_without_writing_them_out():

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sugenet.checker.accelerate.arrays import dense_counts
 from sugenet.checker.accelerate.integers import violations
-from sugenet.checker.accelerate.products import dense_counts
 from sugenet.nn import Head
 
 

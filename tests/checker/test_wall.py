@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import sugenet as sg
-from sugenet.checker.rated import RatedSamples
+from sugenet.checker.learned_form import RatedSamples
 from sugenet.errors import CertificateError
 from sugenet.reason.envelope import kind_of
 from tests.checker import make_golden
@@ -20,13 +20,10 @@ from tests.checker.test_learned import ANSWERS as LEARNED
 from tests.checker.typed import without_form
 
 SOURCE = Path(sg.__file__).parent
-FILES = [
-    f"{name}.py"
-    for name in ("visible", "errors", "files", "compile_notice", "compiling", "reprs", "plottable")
-]
+FILES = [f"{name}.py" for name in ("visible", "errors", "files", "compiling", "reprs", "plottable")]
 BELOW = [name for name in (*FILES, "capacity", "bits", "nn") if (SOURCE / name).exists()]
 """What the definition itself needs."""
-OPEN_TO = ("nn", "checker", "compiling", "errors", "reading", "compile_notice", "visible")
+OPEN_TO = ("nn", "checker", "compiling", "errors", "reading", "visible")
 
 ALONE = """
 import json, pickle, sys
@@ -77,7 +74,6 @@ def test_the_checker_imports_itself_and_one_file_of_it_the_definition():
                     "compiling",
                     "errors",
                     "reading",
-                    "compile_notice",
                     "visible",
                 )
                 is_own = module.split(".")[1] == "nn" and path.name == "origin.py"

@@ -6,7 +6,7 @@ from itertools import count
 
 import pytest
 
-from sugenet.compile_notice import compiling_seconds
+from sugenet.compiling import compiling_seconds
 from sugenet.problem.clock import Clock
 
 

@@ -14,7 +14,7 @@ from sugenet.checker.accelerate import enumeration
 from sugenet.engines.walk.singles import violating_singles, walk_singles
 from sugenet.errors import CertificateError, CheckLimitError, TooLargeError
 from sugenet.nn import ConvLayer, DenseLayer, Encoder, Head, LevelLayer, Network, Window, integer
-from sugenet.nn.memory import available, make_sure
+from sugenet.nn.arrays import available, make_sure
 from sugenet.problem.clock import Clock
 from sugenet.problem.first_layer import FirstLayer, first_layer, move_gains, reach
 from sugenet.problem.goal import loses
@@ -224,7 +224,7 @@ def test_memory_is_asked_for_before_it_is_taken():
 def test_a_limit_of_the_process_counts_as_memory():
     code = (
         "import resource; resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30)); import "
-        "sugenet.nn.memory as m; print(m.available())"
+        "sugenet.nn.arrays as m; print(m.available())"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert int(done.stdout) < 3 << 30

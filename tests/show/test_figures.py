@@ -36,8 +36,9 @@ from sugenet.show.figures import (
     Strip,
     StripRow,
     Vote,
+    blues,
+    grey,
 )
-from sugenet.show.palette import blues, grey
 from sugenet.show.prepare import changes_figure, heat_map, kept_figure, value_text
 
 NS = "{http://www.w3.org/2000/svg}"

@@ -16,8 +16,7 @@ import numpy.typing as npt
 
 from sugenet.bits.compile_policy import ENGINE, is_disabled, see_compiler
 from sugenet.bits.words import Words
-from sugenet.compile_notice import notify_compiling
-from sugenet.compiling import space_missing
+from sugenet.compiling import notify_compiling, space_missing
 from sugenet.errors import SugenetError
 
 __all__ = ["Counts", "EngineName", "Program", "engine_named", "prepare", "program_of"]

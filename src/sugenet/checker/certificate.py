@@ -126,7 +126,7 @@ def _form(network: Any, plain: bool) -> NetworkForm:
 
 
 def _samples(ratings: object, other: Any) -> Any:
-    from sugenet.checker.rated import RatedSamples
+    from sugenet.checker.learned_form import RatedSamples
 
     samples = ratings if isinstance(ratings, RatedSamples) else getattr(ratings, "samples", None)
     if not isinstance(samples, RatedSamples):

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from sugenet.checker.learned_form import Costs, CostsOfErrors, FlowProof
+from sugenet.checker.learned_form import Costs, CostsOfErrors, FlowProof, RatedSamples
 from sugenet.checker.limit import Limit
-from sugenet.checker.rated import RatedSamples
 from sugenet.errors import CertificateError
 
 __all__ = ["check_flow"]

@@ -22,13 +22,13 @@ from sugenet.checker.learned_form import (
     ForcedProof,
     LargestError,
     LearnedCertificate,
+    RatedSamples,
     RatingConflict,
     RatingsFit,
     SetsProof,
     TotalCost,
 )
 from sugenet.checker.limit import Limit
-from sugenet.checker.rated import RatedSamples
 from sugenet.checker.reading import Sizes, read
 from sugenet.errors import CertificateError, CheckLimitError
 

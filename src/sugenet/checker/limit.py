@@ -86,5 +86,5 @@ class Limit:
 
 def _compiling_seconds() -> float:
     """Return the seconds spent on compiling, if there is a compiler."""
-    module = sys.modules.get("sugenet.compile_notice")
+    module = sys.modules.get("sugenet.compiling")
     return 0.0 if module is None else float(module.compiling_seconds())

@@ -158,8 +158,7 @@ def announced(screen: Screen, run: Callable[[], Any]) -> Any:
     """Run something that may compile kernels; notify interactive users, and compile the rest in the
     background.
     """
-    from sugenet.compile_notice import notify_compiling
-    from sugenet.compiling import compile_in_background
+    from sugenet.compiling import compile_in_background, notify_compiling
 
     if screen.is_watched() and compile_in_background():
         screen.tell("compiling in the background, once for this machine (about a minute)")

@@ -22,7 +22,7 @@ _LARGEST = 1 << 30
 
 
 def _check_certificate(options: Namespace, screen: Screen) -> int:
-    from sugenet.compile_notice import notify_compiling
+    from sugenet.compiling import notify_compiling
     from sugenet.io.plain.texts import read_json
 
     memory = options.memory_limit << 20

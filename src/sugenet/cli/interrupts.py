@@ -15,7 +15,7 @@ from time import monotonic
 from types import FrameType
 
 from sugenet.cli.output import Screen
-from sugenet.compile_notice import interrupt_after_compiling
+from sugenet.compiling import interrupt_after_compiling
 
 __all__ = ["FINISHING", "INTERRUPTED", "finish_on_interrupt"]
 

@@ -11,11 +11,10 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.nn.arrays import Ints
+from sugenet.nn.arrays import Ints, make_sure
 from sugenet.nn.conv import ConvLayer
 from sugenet.nn.head import Head
 from sugenet.nn.layers import DenseLayer, Layer, dense_layer
-from sugenet.nn.memory import make_sure
 
 __all__ = ["expanded_layers", "is_cut", "owners_of"]
 

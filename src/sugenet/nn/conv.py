@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from sugenet.bits.window import Window
 from sugenet.errors import NetworkError, TooLargeError
-from sugenet.nn.arrays import Bits, Ints, integer_array
+from sugenet.nn.arrays import Bits, Ints, integer_array, make_sure
 from sugenet.nn.layers import (
     WIDEST,
     DenseLayer,
@@ -27,7 +27,6 @@ from sugenet.nn.layers import (
     checked_steps,
     dense_layer,
 )
-from sugenet.nn.memory import make_sure
 from sugenet.nn.neuron import NEVER, Neuron, QuantizedNeuron
 from sugenet.reprs import set_fields
 

@@ -11,13 +11,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from sugenet.nn.arrays import Ints
+from sugenet.nn.arrays import Ints, make_sure
 from sugenet.nn.codings import Coding, Steps
 from sugenet.nn.encoder import Encoder
 from sugenet.nn.head import Head
 from sugenet.nn.laws import Clause, Law
 from sugenet.nn.layers import DenseLayer, Layer
-from sugenet.nn.memory import make_sure
 
 __all__ = ["lawful_parts"]
 

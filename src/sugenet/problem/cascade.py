@@ -22,8 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.nn.arrays import Ints
-from sugenet.nn.memory import make_sure
+from sugenet.nn.arrays import Ints, make_sure
 from sugenet.problem.first_layer import first_layer, margins_of, move_gains
 from sugenet.problem.goal import Goal
 from sugenet.problem.neighbourhood import FeatureMove, Neighbourhood, starts_in

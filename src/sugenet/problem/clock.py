@@ -9,7 +9,7 @@ from numbers import Integral, Real
 from time import monotonic
 
 from sugenet.bits.compile_policy import see_compiler
-from sugenet.compile_notice import compiling_seconds, listen
+from sugenet.compiling import compiling_seconds, listen
 from sugenet.errors import QuestionError
 from sugenet.reprs import quoted
 

@@ -16,9 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.nn import DenseLayer, Layer, LevelLayer, Network
-from sugenet.nn.arrays import Bits, Ints
+from sugenet.nn.arrays import Bits, Ints, make_sure
 from sugenet.nn.binary_expansion import owners_of
-from sugenet.nn.memory import make_sure
 from sugenet.nn.packed import Packed, compiled
 from sugenet.problem.moves import Moves, Way
 from sugenet.problem.neighbourhood import FeatureMove, Neighbourhood, features_that_fit, row_of

@@ -19,8 +19,7 @@ import numpy as np
 
 from sugenet.errors import QuestionError
 from sugenet.nn import Coding, DenseLayer, Domain, Encoder, Head, LevelLayer, Network, OneHot, Steps
-from sugenet.nn.arrays import Ints
-from sugenet.nn.memory import make_sure
+from sugenet.nn.arrays import Ints, make_sure
 from sugenet.problem.first_layer import first_layer, margins_of, move_gains, reach
 from sugenet.problem.goal import Goal, Votes, wins
 from sugenet.problem.neighbourhood import Neighbourhood

@@ -8,6 +8,16 @@ from typing import Any
 
 from sugenet.errors import SugenetError, how_to_install
 from sugenet.show.figures import (
+    BLUE,
+    INK,
+    MUTED,
+    PAPER,
+    RULE,
+    SERIES,
+    SHAPES,
+    SKY,
+    TRACK,
+    VERMILLION,
     Band,
     Bars,
     Cactus,
@@ -20,10 +30,10 @@ from sugenet.show.figures import (
     Pixels,
     Race,
     Strip,
+    blues,
     percent,
     plural,
 )
-from sugenet.show.palette import BLUE, INK, MUTED, PAPER, RULE, SERIES, SHAPES, SKY, TRACK, VERMILLION, blues
 from sugenet.visible import visible
 
 __all__ = ["plot_figure"]

@@ -15,6 +15,16 @@ from textwrap import wrap
 from typing import Any, TypeVar
 
 from sugenet.show.figures import (
+    BLUE,
+    INK,
+    MUTED,
+    PAPER,
+    RULE,
+    SERIES,
+    SHAPES,
+    SKY,
+    TRACK,
+    VERMILLION,
     Band,
     Bars,
     Cactus,
@@ -28,24 +38,12 @@ from sugenet.show.figures import (
     Pixels,
     Race,
     Strip,
+    blues,
+    grey,
     percent,
     plural,
 )
 from sugenet.show.markup import Html, decimal, element
-from sugenet.show.palette import (
-    BLUE,
-    INK,
-    MUTED,
-    PAPER,
-    RULE,
-    SERIES,
-    SHAPES,
-    SKY,
-    TRACK,
-    VERMILLION,
-    blues,
-    grey,
-)
 
 __all__ = ["draw", "nice_ticks", "svg"]
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from sugenet.bits import prepare
 from sugenet.bits.compile_policy import ENGINE
-from sugenet.compile_notice import compiling_seconds, listen, notify_compiling
+from sugenet.compiling import compiling_seconds, listen, notify_compiling
 from sugenet.nn import DenseLayer, Head, Network
 
 __all__ = ["Warmed", "warm_up"]

@@ -16,8 +16,7 @@ import numpy as np
 
 from sugenet.errors import TooLargeError, refuse
 from sugenet.nn import DenseLayer
-from sugenet.nn.arrays import Ints
-from sugenet.nn.memory import make_sure
+from sugenet.nn.arrays import Ints, make_sure
 
 __all__ = ["Laid", "Ref", "Wiring"]
 

@@ -3,13 +3,14 @@
 To be ensured: layer by layer, the levels are those of the network's form (`network`). A layer has *match
 counts* and thresholds on them. A match count is the weighted sum of the inputs minus the smallest possible
 sum. A layer of one step gives bits. The file is read here a second time, as arrays, without writing out
-convolutions.
+convolutions. Weights are summed as floats, which is fast, only if no sum can exceed the range in which such
+floats are exact, in any order of addition.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from functools import cached_property
@@ -20,7 +21,6 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.checker.accelerate.products import Bits, Ints, products
 from sugenet.checker.limit import MEMORY
 from sugenet.checker.network import (
     NEVER,
@@ -36,6 +36,8 @@ from sugenet.errors import TooLargeError
 __all__ = [
     "Arrays",
     "Backed",
+    "Bits",
+    "Ints",
     "Layer",
     "Picking",
     "Sliding",
@@ -44,9 +46,39 @@ __all__ = [
     "backed",
     "bits_layer",
     "cuts_of",
+    "dense_counts",
+    "products",
     "sliding_quantized",
     "summing_quantized",
+    "through",
 ]
+
+Bits: TypeAlias = npt.NDArray[np.bool_]
+Ints: TypeAlias = npt.NDArray[np.int64]
+
+
+def dense_counts(weights: Ints, bits: Bits) -> Ints:
+    """Return match counts of neurons for rows of bits: the weights of active inputs, plus the absolute
+    negative weights of the others.
+    """
+    return np.asarray(products(bits, weights) - np.minimum(weights, 0).sum(axis=1))
+
+
+def through(layers: Iterable[tuple[Ints, Ints]], bits: Bits) -> Bits:
+    """Return rows of bits after layers, given as weights and tau."""
+    for weights, tau in layers:
+        bits = np.asarray(dense_counts(weights, bits) >= tau)
+    return bits
+
+
+def products(rows: npt.NDArray[Any], weights: Ints, top: int = 1) -> Ints:
+    """Return weighted sums of rows of bits, or of values up to a top; floats represent all partial sums
+    exactly.
+    """
+    largest = int(np.abs(weights).sum(axis=1).max(initial=0)) * top
+    exact: Any = np.float32 if largest < 1 << 24 else np.float64 if largest < 1 << 53 else np.int64
+    return np.asarray(rows.astype(exact) @ weights.T.astype(exact)).astype(np.int64)
+
 
 _CELLS = 1 << 22
 """Number of values under the taps of windows that are gathered at a time."""

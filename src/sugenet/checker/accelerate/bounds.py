@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.checker.accelerate.arrays import Layer, Picking, Summing, bits_layer
+from sugenet.checker.accelerate.arrays import Bits, Ints, Layer, Picking, Summing, bits_layer
 from sugenet.checker.accelerate.integers import ArrayProblem, Demand, over_neurons, reachable
-from sugenet.checker.accelerate.products import Bits, Ints
 from sugenet.checker.limit import Limit
 from sugenet.checker.problem import max_together
 from sugenet.errors import CertificateError

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sugenet.checker.accelerate.arrays import Bits, Ints
 from sugenet.checker.accelerate.branching import GOES_ON, NODES, SET_ASIDE, TOP, VECTOR, VIOLATION, search
 from sugenet.checker.accelerate.integers import ArrayProblem, over_neurons, reachable
 from sugenet.checker.accelerate.later import cores
-from sugenet.checker.accelerate.products import Bits, Ints
 from sugenet.checker.limit import Limit
 from sugenet.errors import TooLargeError
 

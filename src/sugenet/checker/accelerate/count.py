@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.checker.accelerate.arrays import Arrays, backed
+from sugenet.checker.accelerate.arrays import Arrays, Ints, backed
 from sugenet.checker.accelerate.counting import MANY, CountPart, CountRegion, counted, counted_in_words
+from sugenet.checker.accelerate.enumeration import as_words, sets_of
 from sugenet.checker.accelerate.integers import array_problem
-from sugenet.checker.accelerate.products import Ints
-from sugenet.checker.accelerate.sets import as_words, sets_of
 from sugenet.checker.counting import see_parts, see_totals
 from sugenet.checker.domain import within_domain
 from sugenet.checker.form import Counted, Partition, read_certificate

@@ -19,10 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.checker.accelerate.arrays import Arrays
+from sugenet.checker.accelerate.arrays import Arrays, Ints
 from sugenet.checker.accelerate.integers import ArrayProblem, Demand
 from sugenet.checker.accelerate.later import LaterLayers, cores
-from sugenet.checker.accelerate.products import Ints
 from sugenet.checker.accelerate.walk import SetWalk
 from sugenet.checker.accelerate.words import SetsSeen, WordWalk
 from sugenet.checker.limit import Limit

@@ -19,9 +19,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.checker.accelerate.arrays import Layer, Picking, Sliding, backed
+from sugenet.checker.accelerate.arrays import Ints, Layer, Picking, Sliding, backed
 from sugenet.checker.accelerate.integers import array_problem
-from sugenet.checker.accelerate.products import Ints
 from sugenet.checker.form import Dual
 from sugenet.checker.limit import Limit
 from sugenet.checker.problem import in_integers, max_together, priced

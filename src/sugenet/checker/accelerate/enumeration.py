@@ -12,20 +12,26 @@ To be ensured: one form evaluates every set. The question determines the form, n
 a different number, the certificate is refused.
 """
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 
 from sugenet.checker.accelerate.arrays import Summing, cuts_of
 from sugenet.checker.accelerate.integers import ArrayProblem, array_problem, reachable
-from sugenet.checker.accelerate.sets import as_words, sets_of
 from sugenet.checker.limit import Limit
 from sugenet.checker.problem import max_together, priced
 from sugenet.checker.setting import Setting
 from sugenet.errors import CertificateError, TooLargeError
 
-__all__ = ["check_enumeration", "is_large"]
+__all__ = [
+    "as_words",
+    "check_enumeration",
+    "is_large",
+    "sets_of",
+]
 
 _CELLS = 1 << 24
 """Largest number of changes times neurons or features, or of weights of later layers that are not dense, for
@@ -125,3 +131,43 @@ def is_large(setting: Setting) -> bool:
     changes = sum(map(len, setting.options.values()))
     written_out = sum(layer.inputs * layer.outputs for layer in layers[1:] if not isinstance(layer, Summing))
     return changes * max(layers[0].outputs, len(networks[0].codings)) > _CELLS or written_out > _CELLS
+
+
+def sets_of(
+    weights: Sequence[Sequence[int]], budget: int | None, limit: Limit, *, sums: int, work: int | None = None
+) -> int | None:
+    """Return the number of sets with at most one option per feature and weights within the budget.
+
+    Return None if their weights have more than `sums` distinct sums, or if counting takes more than `work`
+    steps.
+
+    Examples
+    --------
+    >>> rows = [[1], [1], [1, 2]]
+    >>> sets_of(rows, 2, Limit(), sums=100), sets_of(rows, None, Limit(), sums=100)
+    (8, 12)
+    """
+    if budget is None:
+        return prod(len(row) + 1 for row in weights)
+    if budget < 0:
+        return 0
+    counts, steps = {0: 1}, 0
+    for row in weights:
+        more = dict(counts)
+        for weight, times in Counter(row).items():
+            limit.look()
+            steps += len(counts)
+            if work is not None and steps > work:
+                return None
+            for used, count in counts.items():
+                if used + weight <= budget:
+                    more[used + weight] = more.get(used + weight, 0) + count * times
+        counts = more
+        if len(counts) > sums:
+            return None
+    return sum(counts.values())
+
+
+def as_words(count: int) -> str:
+    """Return a number as text for a message, however large it is."""
+    return f"{count:,}" if count < 10**30 else "more than 10^30"

@@ -14,8 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.checker.accelerate.arrays import Arrays, Layer, Summing, bits_layer, cuts_of
-from sugenet.checker.accelerate.products import Ints, products
+from sugenet.checker.accelerate.arrays import Arrays, Ints, Layer, Summing, bits_layer, cuts_of, products
 from sugenet.checker.limit import Limit
 from sugenet.checker.problem import Row, in_integers, max_together, numbered, priced, swings_of
 from sugenet.checker.setting import Setting

@@ -12,11 +12,10 @@ from itertools import accumulate
 
 import numpy as np
 
-from sugenet.checker.accelerate.arrays import cuts_of
+from sugenet.checker.accelerate.arrays import Bits, Ints, cuts_of
 from sugenet.checker.accelerate.bounds import exclude, max_turned
 from sugenet.checker.accelerate.integers import added, violations
 from sugenet.checker.accelerate.later import LaterLayers
-from sugenet.checker.accelerate.products import Bits, Ints
 from sugenet.checker.limit import Limit
 from sugenet.checker.problem import in_integers, max_together, priced
 from sugenet.checker.setting import Option, Setting

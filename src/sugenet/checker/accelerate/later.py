@@ -18,8 +18,7 @@ import numpy.typing as npt
 from llvmlite import ir
 from numba.core import cgutils
 
-from sugenet.checker.accelerate.arrays import Layer, Picking, Summing
-from sugenet.checker.accelerate.products import Bits, Ints, dense_counts, products
+from sugenet.checker.accelerate.arrays import Bits, Ints, Layer, Picking, Summing, dense_counts, products
 from sugenet.checker.accelerate.vectors import emitted, loaded, lowest, signs, stored
 from sugenet.checker.limit import Limit
 from sugenet.compiling import njit

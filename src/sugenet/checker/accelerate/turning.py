@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sugenet.checker.accelerate.arrays import Bits, Ints, dense_counts, through
 from sugenet.checker.accelerate.digits import DIGITS, MOST, WORDS
 from sugenet.checker.accelerate.integers import Demand
 from sugenet.checker.accelerate.later import bits_of
-from sugenet.checker.accelerate.products import Bits, Ints, dense_counts, through
 from sugenet.checker.limit import Limit
 from sugenet.checker.problem import numbered
 

@@ -18,10 +18,9 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.checker.accelerate.arrays import Layer, Summing, bits_layer
+from sugenet.checker.accelerate.arrays import Ints, Layer, Summing, bits_layer
 from sugenet.checker.accelerate.integers import ArrayProblem, Options, OptionTable, joined
 from sugenet.checker.accelerate.later import Patterns, cores, counts_after
-from sugenet.checker.accelerate.products import Ints
 from sugenet.checker.accelerate.vectors import fetch, reaches
 from sugenet.checker.limit import Limit
 from sugenet.compiling import njit

@@ -20,11 +20,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from sugenet.checker.accelerate.arrays import Ints, through
 from sugenet.checker.accelerate.blocks import visit
 from sugenet.checker.accelerate.digits import MOST, SLOT, WORDS
 from sugenet.checker.accelerate.integers import ArrayProblem, Demand, Options, OptionTable, joined, violations
 from sugenet.checker.accelerate.later import cores
-from sugenet.checker.accelerate.products import Ints, through
 from sugenet.checker.accelerate.turning import Turning, words_of
 from sugenet.checker.limit import Limit
 from sugenet.errors import TooLargeError

@@ -18,8 +18,7 @@ import numpy as np
 
 from sugenet.bits import pack, words_for
 from sugenet.bits.threads import Search, search_in_order
-from sugenet.nn.arrays import Ints
-from sugenet.nn.memory import make_sure
+from sugenet.nn.arrays import Ints, make_sure
 
 __all__ = ["BlockWalk", "Guards", "Labels", "Met", "fits", "in_planes", "thresholds"]
 

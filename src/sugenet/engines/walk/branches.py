@@ -17,8 +17,7 @@ from sugenet.bits import pack
 from sugenet.bits.threads import search_in_order
 from sugenet.engines.protocol import Engine
 from sugenet.errors import TooLargeError
-from sugenet.nn.arrays import Ints
-from sugenet.nn.memory import make_sure
+from sugenet.nn.arrays import Ints, make_sure
 from sugenet.problem import (
     ENUMERATED,
     Clock,

@@ -15,8 +15,7 @@ import numpy.typing as npt
 from sugenet.bits.threads import Search, search_in_order
 from sugenet.engines.walk.patterns import PatternGoal, Walked
 from sugenet.errors import TooLargeError
-from sugenet.nn.arrays import Ints
-from sugenet.nn.memory import make_sure
+from sugenet.nn.arrays import Ints, make_sure
 from sugenet.problem import Clock, FirstLayer, reach
 
 __all__ = ["lanes_for", "sweep_sets"]

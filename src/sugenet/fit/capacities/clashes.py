@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bits.words import pack
-from sugenet.checker.rated import RatedSamples
+from sugenet.checker.learned_form import RatedSamples
 from sugenet.errors import TooLargeError
 from sugenet.problem.clock import Clock
 

@@ -21,8 +21,7 @@ from sugenet.io.exact.report import ImportReport, LayerReport, many
 from sugenet.io.gates.program import GateLayer, GateProgram, InputCuts
 from sugenet.io.plain.refusals import refuse_if
 from sugenet.nn import Coding, DenseLayer, Encoder, Head, Network, Source, Steps, bit
-from sugenet.nn.arrays import Ints
-from sugenet.nn.memory import make_sure, size_text
+from sugenet.nn.arrays import Ints, make_sure, size_text
 
 __all__ = ["GateImport", "GateSums", "as_float32", "gate_import"]
 

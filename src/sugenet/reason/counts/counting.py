@@ -17,7 +17,7 @@ from warnings import warn
 
 import numpy as np
 
-from sugenet.compile_notice import notify_compiling
+from sugenet.compiling import notify_compiling
 from sugenet.errors import QuestionError, TooLargeError, refuse
 from sugenet.fields import FIELDS
 from sugenet.nn import Network, network_of

@@ -21,8 +21,7 @@ import numpy.typing as npt
 
 from sugenet.bits import pack, words_for
 from sugenet.errors import TooLargeError
-from sugenet.nn.arrays import Bits, Ints
-from sugenet.nn.memory import make_sure
+from sugenet.nn.arrays import Bits, Ints, make_sure
 from sugenet.problem.first_layer import first_layer, margins_of, move_gains, reach
 from sugenet.problem.neighbourhood import Neighbourhood, one_more
 
