@@ -9,18 +9,21 @@ kept between calls. Both are timed for the integrals. In the last line, ``sugeno
 against the Python function called per sample, ``sugeno_batch_vs_pyfmtools_cffi`` against the C function
 called per sample through CFFI; the others have only a Python function.
 
-One pass is the additive Moebius transform of the table by NumPy: n sweeps over 2^n floats.
-``passes`` in the last line has the cost of each function in passes.
+NumPy and pyfmtools use one thread. One pass is the additive Moebius transform of the table by NumPy: n sweeps
+over 2^n floats. ``passes`` in the last line has the cost of each function in passes.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 from collections.abc import Callable
 from itertools import islice
 from time import perf_counter
 from typing import Any
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # pyfmtools uses one thread, too
 
 import numpy as np
 
@@ -71,11 +74,8 @@ def random_table(rng: np.random.Generator, n: int) -> np.ndarray:
     """Values of a capacity by mask: sums of a random additive one,
     spread by a power for each set and made monotone.
     """
-    weights = rng.random(n)
-    table = np.zeros(1)
-    for weight in weights / weights.sum():
-        table = np.concatenate([table, table + weight])
-    table = np.clip(table, 0, 1) ** rng.uniform(0.3, 3, table.size)
+    table = sums(rng.random(n).tolist())
+    table = table ** rng.uniform(0.3, 3, table.size)
     for place in range(n):
         pairs = table.reshape(-1, 2, 1 << place)
         np.maximum(pairs[:, 1], pairs[:, 0], out=pairs[:, 1])
@@ -215,13 +215,21 @@ TABLE_FUNCTIONS: dict[str, Callable[[Dense], Any]] = {
 }
 
 
+def sums(weights: list[float]) -> np.ndarray:
+    """Sums of the weights of all sets, by mask."""
+    table = np.zeros(1)
+    for weight in weights:
+        table = np.concatenate([table, table + weight])
+    return np.minimum(table / table[-1], 1)
+
+
 def passes(rng: np.random.Generator, n: int, repeats: int) -> dict[str, float]:
     """The cost of each function of a table, in passes over it: the slowest of three tables. Two are additive,
     with and without rounding, so that no test of a property ends early.
     """
-    sizes = np.bitwise_count(np.arange(1 << n)).astype(float)
-    tables = [Dense(n, values) for values in (random_table(rng, n), sizes / n, sizes / 32)]
-    _, unit = best(lambda: transforms.additive_moebius(sizes), 3 * repeats)
+    weights = [1 / 32] * (2 * n - 32) + [1 / 16] * (32 - n)  # exact floats with the sum 1
+    tables = [Dense(n, random_table(rng, n)), *(Dense(n, sums(row)) for row in ([1 / n] * n, weights))]
+    _, unit = best(lambda: transforms.additive_moebius(tables[0].table()), 3 * repeats)
     print(f"one pass (additive Moebius by NumPy), n = {n:<6} NumPy   {unit * 1e3:10.3f} ms")
     costs = {}
     for name, function in TABLE_FUNCTIONS.items():

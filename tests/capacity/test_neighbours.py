@@ -187,7 +187,7 @@ def test_batches_by_table_and_by_chain_agree():
         batch = integral(floats, X)
         chain = [integral(focal, x) for x in X[:20]]
         assert batch[:20].tolist() == chain
-    tied = rng.integers(0, 3, (200, 6)) / 2
+    tied = rng.integers(0, 3, (30, 6)) / 2
     assert choquet(floats, tied).tolist() == pytest.approx(
         [float(choquet_of(floats, x)) for x in tied.tolist()]
     )

@@ -299,7 +299,7 @@ def veto(mu: SetFunction) -> dict[Criterion, Number]:
 
     veto(i) = 1 - sum over the sets A without i of mu(A) / ((n - 1) C(n - 1, |A|)).
 
-    Reference: Marichal [Mar00], [Mar04].
+    Reference: Marichal [Mar00]; Marichal [Mar04].
 
     Parameters
     ----------
@@ -331,7 +331,7 @@ def favor(mu: SetFunction) -> dict[Criterion, Number]:
 
     favor(i) = sum over the sets A without i of mu(A + i) / ((n - 1) C(n - 1, |A|)) - 1 / (n - 1).
 
-    Reference: Marichal [Mar00], [Mar04].
+    Reference: Marichal [Mar00]; Marichal [Mar04].
 
     Parameters
     ----------
@@ -506,7 +506,7 @@ def entropy_float(mu: SetFunction, normalized: bool = True) -> float:
     shares, total = _shares(n - 1, "shapley"), 0.0
     for index in range(n):
         rises = _difference(table, 1 << index)
-        logs = np.log(rises, out=np.zeros_like(rises), where=rises > 0)
+        logs = np.log(np.maximum(rises, np.finfo(np.float64).tiny))  # times 0 where the rise is 0
         total -= float(_by_size(rises * logs, n - 1) @ shares)
     return total / log(n) if normalized else total
 

@@ -49,8 +49,8 @@ class Integral(ShortRepr):
     - ``sipos``: the symmetric Choquet integral.
     - ``symmetric sugeno``: the Sugeno integral for bipolar scales.
 
-    Reference: Choquet [Cho54]; Shilkret [Shi71]; Sipos [Sip79]; Grabisch [Gra03]; Grabisch and Labreuche
-    [GL02]; Dubois, Prade, Rico and Teheux [DPR16]; Dubois, Prade and Rico [DPR13].
+    Reference: Choquet [Cho54]; Grabisch and Labreuche [GL02]; Shilkret [Shi71]; Šipoš [Sip79].
+    Reference: Grabisch [Gra03]; Dubois, Prade, Rico and Teheux [DPR16]; Dubois, Prade and Rico [DPR13].
 
     Parameters
     ----------
@@ -132,7 +132,8 @@ class Integral(ShortRepr):
         ]
         integrals = np.concatenate(parts)
         if self.is_dual:
-            integrals = scale.reverse_codes(integrals)
+            is_rounded = self.domain == "unit" and integrals.dtype == np.float64
+            integrals = 1 - integrals if is_rounded else scale.reverse_codes(integrals)
         return scale.element(integrals[0]) if X.ndim == 1 else scale.decode(integrals)
 
     def _signed(self, mu: SetFunction, x: Any, scale: Scale | None) -> Any:

@@ -178,7 +178,9 @@ def is_possibility(mu: SetFunction) -> bool:
 def is_necessity(mu: SetFunction) -> bool:
     """Return whether the conjugate is a possibility measure."""
     need_set_function(mu)
-    return is_possibility(mu.conjugate())
+    return is_possibility(
+        mu.base if isinstance(mu, Conjugate) else Conjugate(mu)
+    )  # a view: no table is turned
 
 
 def equal(mu: SetFunction, nu: SetFunction) -> bool:

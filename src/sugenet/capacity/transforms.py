@@ -112,21 +112,16 @@ def rounding_error(a: Codes, b: Codes, total: Codes) -> Codes:
 def moebius_signs(table: Codes) -> Codes:
     """Return the signs of the additive Moebius transform of values in [0, 1], exactly.
 
-    Floats are rounded by less than a 2^(a - 52) on a set of a criteria. If that does not decide all signs,
-    floats are split into integer digits of 62 - n bits, so that the transform of each digit fits into 64
+    Floats are split into integer digits of 62 - n bits, so that the transform of each digit fits into 64
     bits. Carries are then moved up.
     """
     exact, _ = integers(table)
     if exact.dtype == np.float64:
-        rounded, count = additive_moebius(exact), sizes(exact.size.bit_length() - 1)
-        if np.all(np.abs(rounded) > np.ldexp(count.astype(np.float64), count - 52)):
-            return np.sign(rounded).astype(np.int8)
         width, digits = 62 - exact.size.bit_length() + 1, []
         rest = exact
         while rest.any():
-            rest = np.ldexp(rest, width)
-            digits.append(np.floor(rest).astype(np.int64))
-            rest = rest - np.floor(rest)
+            rest, digit = np.modf(np.ldexp(rest, width))
+            digits.append(digit.astype(np.int64))
         transformed = [additive_moebius(digit) for digit in digits] or [np.zeros(exact.size, np.int64)]
         lower = np.zeros(exact.size, bool)
         for number in range(len(transformed) - 1, 0, -1):
