@@ -312,5 +312,7 @@ INTEGRALS: Mapping[str, Integral] = MappingProxyType(
 )
 """All integrals by name, each with the signature of `sugeno`."""
 
-choquet, shilkret, sipos = INTEGRALS["choquet"], INTEGRALS["shilkret"], INTEGRALS["sipos"]
+choquet = INTEGRALS["choquet"]
+shilkret = INTEGRALS["shilkret"]
+sipos = INTEGRALS["sipos"]
 symmetric_sugeno = INTEGRALS["symmetric sugeno"]
