@@ -1,5 +1,6 @@
 """Learned parameters of rules against the formula of the Chebyshev distance, and against all parameters."""
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
@@ -119,9 +120,27 @@ def test_mistakes_are_refused():
         ([], [], "no samples"),
         ([sample], [{"d": 1}], "'d' is not an output"),
         ([sample], [{}], "no output is named"),
-        ([sample], [{"c": 2}], "c is one of 0, 1"),
+        ([sample], [{"c": 2}], "Give one for each of 0, 1"),
+        ([sample], ["c"], "a truth is a str"),
+        ([sample], [{"c": {0: 2, 1: 1}}], "from 0 to 1"),
+        ([sample], [{"c": {0: 1, "0": 0}}], "Give one for each of 0, 1"),
         ([sample], [{"c": 1}, {"c": 1}], "1 samples and 2 truths"),
         ([sample, sample], [{"c": 1}, {}], "truth 1 says nothing about c"),
     ):
         with pytest.raises((CapacityError, QuestionError), match=said):
             fit_rules(base, samples, truths)
+
+
+def test_a_fit_is_checked_with_the_parameters_that_its_rules_have():
+    base = RuleBase.of({"a": "01", "c": "01"}, ["if a = 1 then c = 1", "if a = 0 then c = 0"])
+    samples = [{"a": {0: 0.25, 1: 1}}, {"a": {0: 1, 1: 1}}, {"a": {0: 1, 1: 0}}]
+    truths = [{"c": 1}, {"c": 0}, {"c": {0: 1, 1: 0.5}}]
+    for learned in (fit_rules(base, samples, truths), fit_rules(base, samples, truths, tolerance=0.5)):
+        assert "these err by no more" in learned.check(samples, truths)
+        (s, r), second = [(rule.s, rule.r) for rule in learned.base.rules]
+        for wrong in ((s + Fraction(1, 64), r), (s, r + Fraction(1, 64))):
+            forged = replace(learned, base=learned.base.with_parameters("c", [wrong, second]))
+            with pytest.raises(CertificateError, match="in the certificate"):
+                forged.check(samples, truths)
+        with pytest.raises(CertificateError, match="not for"):
+            learned.check(samples, [{"c": 1}, {"c": 1}, {"c": 1}])

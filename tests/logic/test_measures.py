@@ -193,6 +193,20 @@ def test_what_is_too_large_or_wrong_is_refused():
             "must be over its values",
         ),
         (lambda: integrate(7, two, "r0 = 1"), QuestionError, "capacity is a int"),
+        (lambda: integrate(Distortion([(1, 1)]), two, lambda v: 2), QuestionError, "not from 0 to 1"),
+        (lambda: integrate(Distortion([(1, 1)]), two, lambda v: float("nan")), QuestionError, "not a finite"),
+        (
+            lambda: integrate(
+                Distortion([(1, 1)]), two, "r0 = 1", {r.name: dict.fromkeys(r.values, 2) for r in two}
+            ),
+            QuestionError,
+            "not from 0 to 1",
+        ),
+        (
+            lambda: integrate(Distortion([(1, 1)]), two, Statement.of(two, "r0 = 1")),
+            QuestionError,
+            "truth is a Statement",
+        ),
         (
             lambda: integrate(Distortion([(1, 1)]), two, "r0 = 1", {"r0": {}}),
             QuestionError,

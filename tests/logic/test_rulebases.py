@@ -123,6 +123,38 @@ def test_degrees_of_a_reading_are_those_of_its_softmax():
     assert base.infer({"x": reading})["y"]["1"] == Fraction(606531, 10**6)
 
 
+@settings(max_examples=examples(20), deadline=None)
+@given(rule, st.floats(0, 1), st.fractions(0, 1))
+def test_a_rule_is_read_as_it_is_written(one, s, r):
+    one = PossibilisticRule(one.premise, one.conclusion, s, r)
+    assert PossibilisticRule.of(str(one)) == one
+
+
+@settings(max_examples=examples(40), deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(list(PREMISES)), st.sampled_from(list(CONCLUSIONS)[:3]), degree), min_size=1
+    ),
+    distribution,
+    distribution,
+)
+def test_a_weighted_formula_leaves_its_violations_what_its_weight_leaves(formulas, pa, pb):
+    base = RuleBase.of(VARIABLES, [(f"if {p} then {q}", weight) for p, q, weight in formulas])
+    found = base.infer({"a": dict(enumerate(pa)), "b": dict(enumerate(pb))})["c"]
+    for c in range(4):
+        best = [
+            max(
+                min(pa[a], pb[b], 1 - weight if PREMISES[p](a, b) and c not in CONCLUSIONS[q] else 1)
+                for a, b in product(range(3), repeat=2)
+            )
+            for p, q, weight in formulas
+        ]
+        assert found[str(c)] == min(best)
+    assert PossibilisticRule.of(("c = 1", degree_of := Fraction(1, 4))) == PossibilisticRule(
+        "true", "c = 1", 1, 1 - degree_of
+    )
+
+
 @pytest.mark.parametrize(
     ("variables", "rules", "said"),
     [
@@ -138,6 +170,7 @@ def test_degrees_of_a_reading_are_those_of_its_softmax():
         ),
         ({"a": "01", "b": "01"}, ["if a = 0 then b = 1 and a = 1"], "about one variable"),
         ({"a": "01", "b": "01"}, [("a = 1", "b = 1", 2)], "from 0 to 1"),
+        ({"a": "01", "b": "01"}, ["if a = 0 then b = 1 (s = 0.5, r = 2)"], "r is Fraction"),
         ({"a": range(300), "b": range(300), "c": "01"}, ["if a = b then c = 1"], "90,000 combinations"),
     ],
 )
@@ -145,7 +178,7 @@ def test_wrong_rules_are_refused(variables, rules, said):
     def make():
         made = [PossibilisticRule(*one) if isinstance(one, tuple) else one for one in rules]
         base = RuleBase.of(variables, made)
-        base.infer({name: dict.fromkeys(values, 1) for name, values in variables.items()})
+        base.infer({name: dict.fromkeys(variables[name], 1) for name in base.inputs})
 
     with pytest.raises((QuestionError, RuleSyntaxError, TooLargeError), match=said):
         make()
@@ -155,7 +188,12 @@ def test_wrong_rules_are_refused(variables, rules, said):
     ("sample", "said"),
     [
         ({}, "no degrees of the input 'a'"),
-        ({"a": {0: 1}}, "Give one of each of 0, 1"),
+        ({"a": {0: 1}}, "Give one for each of 0, 1"),
+        ({"a": {0: 1, "0": 1, 1: 0}}, "Give one for each of 0, 1"),
+        ({"a": [1, 0]}, "sample 0: a is a list"),
+        ("a", "sample 0 is a str"),
+        ({"a": {0: 1, 1: 0}, "b": {0: 1, 1: 0}}, "'b' is not an input"),
+        ({"a": {0: 1, 1: float("nan")}}, "not a finite number"),
         ({"a": {0: 0.5, 1: 0}}, "the largest 1"),
         ({"a": {0: 1, 1: -1}}, "at least 0"),
     ],
@@ -170,8 +208,12 @@ def test_other_mistakes_are_refused():
     base = RuleBase.of({"a": "01", "b": "01"}, ["if a = 0 then b = 1"])
     with pytest.raises(QuestionError, match="no rule concludes on 'a'"):
         base.cells("a")
-    with pytest.raises(QuestionError, match="1 rules, but there are 2"):
-        base.with_parameters("b", [(0, 0), (0, 0)])
+    for parameters in ([(0, 0), (0, 0)], [(0, 0, 0)], []):
+        with pytest.raises(QuestionError, match="Give a pair"):
+            base.with_parameters("b", parameters)
+    for digits in (-1, 1.5, 51, True):
+        with pytest.raises(QuestionError, match="integer from 0 to 50"):
+            possibilities({"a": 1}, digits=digits)
     with pytest.raises(QuestionError, match="b is one of 0, 1, not '2'"):
         base.because({"a": {0: 1, 1: 0}}, "b", 2)
     with pytest.raises(QuestionError, match="not one of ratio"):

@@ -15,11 +15,14 @@ import numpy as np
 
 from sugenet.capacity import UNIT
 from sugenet.capacity.arguments import exact_number, show_number
-from sugenet.errors import CapacityError, QuestionError
+from sugenet.checker import check
+from sugenet.checker.form import exact
+from sugenet.errors import CapacityError, CertificateError, QuestionError
 from sugenet.fit.capacities.answers import CapacityFit
 from sugenet.fit.capacities.fitting import fit_capacity
 from sugenet.fit.capacities.ratings import Ratings
 from sugenet.logic import RuleBase
+from sugenet.logic.degrees import by_value
 from sugenet.reprs import Sentences
 
 __all__ = ["RuleFit", "fit_rules", "rule_equations"]
@@ -75,6 +78,9 @@ def rule_equations(
 def _see_pairs(samples: Sequence[Any], truths: Sequence[Any]) -> None:
     if not samples:
         raise CapacityError("there are no samples. Give at least one.")
+    strange = next((truth for truth in truths if not isinstance(truth, Mapping)), None)
+    if strange is not None:
+        raise QuestionError(f"a truth is a {type(strange).__name__}. Give values or degrees by output.")
     if len(samples) != len(truths):
         raise CapacityError(f"there are {len(samples)} samples and {len(truths)} truths. Give one for each.")
 
@@ -89,14 +95,11 @@ def _wanted(base: RuleBase, output: str, truth: Mapping[str, Any], k: int) -> di
     values = base.variables[output]
     if output not in truth:
         raise QuestionError(f"truth {k} says nothing about {output}.")
-    wanted = truth[output]
-    if not isinstance(wanted, Mapping):
-        wanted = {str(wanted): 1}
-    known = {str(value): Fraction(exact_number(degree, f"truth {k}")) for value, degree in wanted.items()}
-    wrong = next((value for value in known if value not in values), None)
-    if wrong is not None:
-        raise QuestionError(f"truth {k}: {output} is one of {', '.join(values)}, not {wrong[:40]!r}.")
-    return {value: known.get(value, Fraction(0)) for value in values}
+    wanted = truth[output] if isinstance(truth[output], Mapping) else {truth[output]: 1}
+    degrees = by_value(wanted, values, f"truth {k}: {output}", may_lack=True)
+    if not 0 <= min(degrees) <= max(degrees) <= 1:
+        raise QuestionError(f"truth {k}: the degrees of {output} must be from 0 to 1.")
+    return dict(zip(values, degrees, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +113,47 @@ class RuleFit(Sentences):
     base: RuleBase
     fits: Mapping[str, CapacityFit]
     dropped: Mapping[str, tuple[int, ...]]
+
+    def check(self, samples: Sequence[Mapping[str, Any]], truths: Sequence[Mapping[str, Any]]) -> str:
+        """Check the certificate of every output, and that the rules have the parameters that it is about.
+
+        Parameters
+        ----------
+        samples, truths
+            As for `fit_rules`. The equations are made again from them.
+
+        Returns
+        -------
+        str
+            A sentence per output.
+
+        Raises
+        ------
+        CertificateError
+            If a certificate does not hold, or the parameters of a rule are not those of its capacity.
+        """
+        _see_pairs(samples, truths)
+        lines = []
+        for output, fit in self.fits.items():
+            kept = [k for k in range(len(samples)) if k not in self.dropped[output]]
+            system = rule_equations(self.base, output, [samples[k] for k in kept], [truths[k] for k in kept])
+            check(fit.certificate, system)
+            data, names = fit.certificate["proof"]["capacity"], system.criteria.names
+            # a focal set {j} of the conjugate is worth 1 - c_j, and c_j is the parameter in column j
+            worth = {indices[0]: 1 - exact(share) for indices, share in data}
+            stated = [p for rule in self.base.rules_of(output) for p in (rule.s, rule.r)]
+            for k, value in enumerate(stated):
+                certified = worth.get(k, Fraction(1))
+                if value != certified:
+                    raise CertificateError(
+                        f"{output}: {names[k]} is {show_number(value)}, "
+                        f"but {show_number(certified)} in the certificate."
+                    )
+            lines.append(
+                f"{output}: no parameters err by less than {show_number(exact(fit.certificate['error']))} in "
+                f"{len(system):,} equations, and these err by no more"
+            )
+        return "\n".join(lines)
 
     def __str__(self) -> str:
         lines = []
@@ -155,15 +199,14 @@ def fit_rules(
     --------
     >>> base = RuleBase.of({"a": ["no", "yes"], "b": ["no", "yes"]}, ["if a = yes then b = yes"])
     >>> samples = [{"a": {"no": 0.25, "yes": 1}}, {"a": {"no": 1, "yes": 0}}]
-    >>> learned = fit_rules(base, samples, [{"b": {"no": 0.5, "yes": 1}}, {"b": {"no": 1, "yes": 0.25}}])
+    >>> truths = [{"b": {"no": 0.5, "yes": 1}}, {"b": {"no": 1, "yes": 0.25}}]
+    >>> learned = fit_rules(base, samples, truths)
     >>> print(learned)
     b: 3 equations: these parameters meet them exactly.
     >>> print(*learned.base.rules)
     if a = yes then b = yes (s = 0.25, r = 0.5)
-    >>> from sugenet import check
-    >>> check(learned.fits["b"], rule_equations(base, "b", samples, [{"b": {"no": 0.5, "yes": 1}},
-    ...     {"b": {"no": 1, "yes": 0.25}}]))
-    'no 1-minitive capacity errs by less than 0 on each sample, and this one errs by no more'
+    >>> print(learned.check(samples, truths))
+    b: no parameters err by less than 0 in 3 equations, and these err by no more
     """
     _see_pairs(samples, truths)
     limit = None if tolerance is None else Fraction(exact_number(tolerance, "tolerance"))

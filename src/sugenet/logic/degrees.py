@@ -11,7 +11,7 @@ with 1 for the most probable value:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
@@ -20,10 +20,30 @@ from sugenet.capacity.arguments import exact_number
 from sugenet.errors import QuestionError, refuse
 from sugenet.logic.readings import Reading
 
-__all__ = ["degrees_of", "possibilities"]
+__all__ = ["by_value", "degrees_of", "possibilities"]
 
 _TRANSFORMS = ("ratio", "antipignistic", "specificity")
 _EXACT = Context(prec=60)
+_MOST_DIGITS = 50
+
+
+def by_value(stated: Any, values: Sequence[str], about: str, may_lack: bool = False) -> list[Fraction]:
+    """Return stated numbers in the order of the values of a variable; values are compared as text.
+
+    If some may lack, they have 0; otherwise each value needs a number, and no other has one.
+    """
+    if not isinstance(stated, Mapping):
+        raise QuestionError(f"{about} is a {type(stated).__name__}. Give a number for each value.")
+    known = {str(value): number for value, number in stated.items()}
+    wrong = set(known) - set(values) if may_lack else set(known) ^ set(values)
+    if wrong or len(known) < len(stated):
+        raise QuestionError(
+            f"{about} has numbers for {', '.join(map(str, stated))[:60]}. "
+            f"Give one for each of {', '.join(values)}."
+        )
+    return [
+        Fraction(exact_number(known.get(value, 0), f"{about}, {value}", QuestionError)) for value in values
+    ]
 
 
 def possibilities(
@@ -38,7 +58,7 @@ def possibilities(
     transform
         ``"antipignistic"`` (default), ``"specificity"`` (minimum specificity) or ``"ratio"``.
     digits
-        Round degrees to this many digits after the point (default: not rounded).
+        Round degrees to this many digits after the point, at most 50 (default: not rounded).
 
     Examples
     --------
@@ -48,15 +68,16 @@ def possibilities(
     >>> [str(degree) for degree in possibilities(p, "specificity").values()]
     ['1', '1/2', '1/2']
     """
-    exact = {
-        str(value): Fraction(exact_number(p, f"the probability of {value}"))
-        for value, p in probabilities.items()
-    }
+    values = list(dict.fromkeys(map(str, probabilities)))
+    exact = dict(zip(values, by_value(probabilities, values, "probabilities"), strict=True))
     total = sum(exact.values())
     refuse(
         QuestionError,
         (transform not in _TRANSFORMS, f"transform={transform!r} is not one of {', '.join(_TRANSFORMS)}."),
-        (len(exact) < len(probabilities), "two values are written alike."),
+        (
+            digits is not None and (type(digits) is not int or not 0 <= digits <= _MOST_DIGITS),
+            f"digits={digits!r} must be an integer from 0 to {_MOST_DIGITS}.",
+        ),
         (
             not exact or total <= 0 or min(exact.values()) < 0,
             f"the probabilities {dict(probabilities)} must be at least 0, and not all 0.",

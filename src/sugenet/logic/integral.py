@@ -13,13 +13,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import product
+from itertools import chain, product
 from math import prod
 from typing import Any, TypeAlias
 
 from sugenet.capacity import Necessity, Possibility, SetFunction, sugeno
-from sugenet.capacity.arguments import exact_number
+from sugenet.capacity.arguments import exact_number, number_text
 from sugenet.errors import QuestionError, TooLargeError
+from sugenet.logic.degrees import by_value
 from sugenet.logic.formulas import Every, Listed, LogicFormula, OneOf, Some, holds, indices_in, joined
 from sugenet.logic.parsing import parse_formula
 from sugenet.logic.readings import Reading, see_names
@@ -95,10 +96,10 @@ def _degrees(readings: Sequence[Reading]) -> dict[Any, Fraction]:
 
 @dataclass(frozen=True, eq=False)
 class Distortion:
-    """Capacity over interpretations by the share that a set has: the greatest worth whose share is reached.
+    """Set function over interpretations by the share of a set: the greatest worth whose share is reached.
 
     The share of a set is its probability if the readings are independent. One step is a threshold capacity,
-    ``[(1/2, 1)]`` the majority.
+    ``[(1/2, 1)]`` the majority. It is a capacity if a step is worth 1.
 
     Parameters
     ----------
@@ -140,21 +141,12 @@ class Distortion:
             raise QuestionError(f"there is no reading {unknown[0]!r} to weigh.")
         rows = []
         for reading in readings:
-            row = _by_value(self.probabilities.get(reading.name, dict.fromkeys(reading.values, 1)), reading)
+            stated = self.probabilities.get(reading.name, dict.fromkeys(reading.values, 1))
+            row = by_value(stated, reading.values, f"the weights of {reading.name}")
             if min(row) < 0 or not sum(row):
                 raise QuestionError(f"the weights of {reading.name} must be at least 0, and not all 0.")
             rows.append([weight / sum(row) for weight in row])
         return rows
-
-
-def _by_value(degrees: Mapping[Any, Any], reading: Reading) -> list[Fraction]:
-    known = {str(value): degree for value, degree in degrees.items()}
-    if set(known) != set(reading.values):
-        raise QuestionError(
-            f"{reading.name} has numbers for {', '.join(known)}. Give one for each of "
-            f"{', '.join(reading.values)}."
-        )
-    return [Fraction(exact_number(known[value], f"{reading.name} = {value}")) for value in reading.values]
 
 
 Truth: TypeAlias = str | LogicFormula | Callable[[Mapping[str, str]], Any]
@@ -210,6 +202,10 @@ def integrate(
     """
     see_names(readings)
     formula = parse_formula(truth, readings) if isinstance(truth, str) else truth
+    if not callable(formula) and not isinstance(formula, LogicFormula):
+        raise QuestionError(
+            f"truth is a {type(truth).__name__}. Give a formula, or a function of the values."
+        )
     beliefs: Any = belief
     if isinstance(belief, Mapping):
         strange = sorted(set(map(str, belief)) ^ {reading.name for reading in readings})
@@ -217,7 +213,7 @@ def integrate(
             raise QuestionError(
                 f"belief must have degrees for each reading and no other: see {strange[0]!r}."
             )
-        beliefs = [_by_value(belief[reading.name], reading) for reading in readings]
+        beliefs = [by_value(belief[r.name], r.values, f"the belief in {r.name}") for r in readings]
     if isinstance(capacity, SetFunction):
         return _over_interpretations(capacity, readings, formula, beliefs)
     product_of = _Independent if isinstance(capacity, Mapping) else _Shares
@@ -229,7 +225,8 @@ def _degree_of(formula: Any, beliefs: Any, readings: Sequence[Reading], ends: tu
 
     def degree(choice: Sequence[int]) -> Any:
         values = {r.name: r.values[k] for r, k in zip(readings, choice, strict=True)}
-        truth = formula(values) if callable(formula) else ends[holds(formula, choice)]
+        truth = formula(values) if callable(formula) else holds(formula, choice)
+        truth = ends[truth] if isinstance(truth, bool) else truth
         if beliefs is None:
             return truth
         if callable(beliefs):
@@ -265,6 +262,13 @@ def _choice_of(name: str, readings: Sequence[Reading]) -> list[int]:
             f"make it over interpretations(readings)."
         )
     return whole
+
+
+def _unit(degree: Any, what: str) -> Fraction:
+    exact = Fraction(exact_number(degree, what, QuestionError))
+    if not 0 <= exact <= 1:
+        raise QuestionError(f"{what} is {number_text(exact)}, which is not from 0 to 1.")
+    return exact
 
 
 class _OnePass:
@@ -394,6 +398,9 @@ class _Shares(_OnePass):
                 f"to set functions, or a Distortion."
             )
         self.distortion, self.weights = distortion, distortion.weights(readings)
+        if self.by_parts:
+            for degree in chain.from_iterable(self.beliefs or ()):
+                _unit(degree, "a degree of belief")
 
     def integral(self) -> Any:
         if not self.by_parts:
@@ -401,7 +408,7 @@ class _Shares(_OnePass):
             degree = _degree_of(self.formula, self.beliefs, self.readings, (Fraction(0), Fraction(1)))
             shares: dict[Fraction, Fraction] = {}
             for choice in product(*(range(len(reading.values)) for reading in self.readings)):
-                level = Fraction(degree(choice))
+                level = _unit(degree(choice), "a degree of truth or belief")
                 share = prod((row[k] for row, k in zip(self.weights, choice, strict=True)), start=Fraction(1))
                 shares[level] = shares.get(level, Fraction(0)) + share
             return max(

@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.capacity.arguments import exact_number, number_text
+from sugenet.capacity.arguments import exact_number, number_text, read_number
 from sugenet.errors import QuestionError, RuleSyntaxError, TooLargeError, refuse
-from sugenet.logic.degrees import degrees_of
+from sugenet.logic.degrees import by_value, degrees_of
 from sugenet.logic.formulas import Every, LogicFormula, OneOf, holds, indices_in
 from sugenet.logic.parsing import parse_formula
 from sugenet.logic.readings import Reading
@@ -36,7 +36,7 @@ __all__ = ["PossibilisticRule", "RuleBase"]
 
 _MOST = 1 << 16
 """Maximum number of combinations of values of a condition that is not a conjunction."""
-_SPLIT = re.compile(r"\s*if\s+(.+?)\s+then\s+(.+)", re.DOTALL)
+_SPLIT = re.compile(r"\s*if\s+(.+?)\s+then\s+(.+?)(?:\s*\(s = ([^,()]+), r = ([^,()]+)\)\s*)?", re.DOTALL)
 _ONE = Fraction(1)
 
 Degrees = Mapping[Any, Any]
@@ -80,12 +80,34 @@ class PossibilisticRule:
             object.__setattr__(self, name, exact)
 
     @classmethod
-    def of(cls, text: str) -> PossibilisticRule:
-        """Read "if ... then ...", with parameters of 0."""
-        parts = _SPLIT.fullmatch(text) if isinstance(text, str) else None
-        if parts is None:
-            raise RuleSyntaxError(f"a rule is text such as 'if a = 1 then b != 2', not {str(text)[:60]!r}.")
-        return cls(parts[1], parts[2])
+    def of(cls, rule: str | tuple[str, Any]) -> PossibilisticRule:
+        """Read a rule: "if ... then ...", with parameters of 0 unless they follow as `str` writes them; or a
+        weighted formula, a pair of "if ... then ..." or of a conclusion alone and of its certainty.
+
+        A formula with the certainty w leaves its contrary the possibility 1 - w, so r = 1 - w, and says
+        nothing if its premise is false, so s = 1 (Dubois and Prade [DP14]).
+
+        Examples
+        --------
+        >>> print(PossibilisticRule.of(("a = 3", 0.75)))
+        if true then a = 3 (s = 1, r = 0.25)
+        """
+        text, certainty = rule if isinstance(rule, tuple) and len(rule) == 2 else (rule, None)
+        is_text = isinstance(text, str)
+        parts = _SPLIT.fullmatch(text) if is_text else None
+        if certainty is not None and is_text and (parts is None or parts[3] is None):
+            weight = Fraction(exact_number(certainty, "certainty", QuestionError))
+            premise, conclusion = (parts[1], parts[2]) if parts else ("true", text)
+            return cls(premise, conclusion, Fraction(1), 1 - weight)
+        if parts is None or certainty is not None:
+            raise RuleSyntaxError(
+                f"a rule is text such as 'if a = 1 then b != 2', or a pair such as ('b = 2', 0.7), "
+                f"not {str(rule)[:60]!r}."
+            )
+        s, r = (
+            Fraction(read_number(parts[k] or "0", name, QuestionError)) for k, name in ((3, "s"), (4, "r"))
+        )
+        return cls(parts[1], parts[2], s, r)
 
     def __str__(self) -> str:
         told = f"s = {number_text(self.s)}, r = {number_text(self.r)}"
@@ -110,10 +132,11 @@ class RuleBase(ShortRepr):
     rules: tuple[PossibilisticRule, ...]
 
     @classmethod
-    def of(cls, variables: Mapping[str, Iterable[Any]], rules: Iterable[str | PossibilisticRule]) -> RuleBase:
+    def of(cls, variables: Mapping[str, Iterable[Any]], rules: Iterable[Any]) -> RuleBase:
         """Return the rule base of rules over variables, given with their values.
 
-        Rules are text, or `PossibilisticRule` values. A variable with a rule that concludes on it is an
+        Rules are text, weighted formulas such as ``("a = 3", 0.7)`` (`PossibilisticRule.of`), or
+        `PossibilisticRule` values. A variable with a rule that concludes on it is an
         output, any other an input. A premise may use inputs, and outputs of earlier rules.
         """
         named = {str(name): tuple(map(str, values)) for name, values in variables.items()}
@@ -150,10 +173,8 @@ class RuleBase(ShortRepr):
     def with_parameters(self, output: str, parameters: Sequence[tuple[Any, Any]]) -> RuleBase:
         """Return the rule base with other parameters (s, r) of the rules of an output."""
         indices = self._set(output).rules
-        if len(parameters) != len(indices):
-            raise QuestionError(
-                f"{output} has {len(indices)} rules, but there are {len(parameters)} parameters."
-            )
+        if [len(pair) for pair in parameters] != [2] * len(indices):
+            raise QuestionError(f"{output} has {len(indices)} rules. Give a pair (s, r) for each of them.")
         rules = list(self.rules)
         for index, (s, r) in zip(indices, parameters, strict=True):
             rules[index] = replace(rules[index], s=s, r=r)
@@ -285,6 +306,15 @@ class RuleBase(ShortRepr):
         self, samples: Sequence[Mapping[str, Degrees | Reading]]
     ) -> tuple[list[Fraction], dict[str, Ranks]]:
         """Return all degrees that occur, in order, and the ranks of the inputs."""
+        for k, sample in enumerate(samples):
+            if not isinstance(sample, Mapping):
+                raise QuestionError(f"sample {k} is a {type(sample).__name__}. Give degrees by input.")
+            strange = next((name for name in sample if name not in self.inputs), None)
+            if strange is not None:
+                raise QuestionError(
+                    f"sample {k}: {str(strange)[:40]!r} is not an input. "
+                    f"The inputs are {', '.join(self.inputs)}."
+                )
         exact = {
             name: [self._degrees(name, sample, k) for k, sample in enumerate(samples)] for name in self.inputs
         }
@@ -302,18 +332,8 @@ class RuleBase(ShortRepr):
         stated = sample.get(name)
         if stated is None:
             raise QuestionError(f"sample {k} has no degrees of the input {name!r}.")
-        known = {
-            str(v): d for v, d in (degrees_of(stated) if isinstance(stated, Reading) else stated).items()
-        }
-        values = self.variables[name]
-        if set(known) != set(values):
-            raise QuestionError(
-                f"sample {k}: {name} has degrees of {', '.join(known)}. "
-                f"Give one of each of {', '.join(values)}."
-            )
-        degrees = [
-            Fraction(exact_number(known[value], f"the degree of {name} = {value}")) for value in values
-        ]
+        known = degrees_of(stated) if isinstance(stated, Reading) else stated
+        degrees = by_value(known, self.variables[name], f"sample {k}: {name}")
         if max(degrees) != 1 or min(degrees) < 0:
             raise QuestionError(f"sample {k}: the degrees of {name} must be at least 0, and the largest 1.")
         return degrees
