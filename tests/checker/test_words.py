@@ -70,7 +70,7 @@ def walked(base, features, budget, layers, head, cases, threads=1):
             found[1] += int(seen.set_counts[violations(cases, head, walk.counts(seen.patterns))].sum())
             found[2] += seen.n_others
 
-    walk.each(list(range(walk.n_options)), use, threads=threads)
+    walk.each(use, threads=threads)
     return found
 
 

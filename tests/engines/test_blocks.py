@@ -69,7 +69,7 @@ def in_words(problem):
         seen[0] += int(met.set_counts.sum()) + met.n_others
         seen[1] += int(met.set_counts[problem.goal.violates(walk.counts(met.patterns))].sum())
 
-    walk.each(list(range(walk.n_options)), use, threads=1)
+    walk.each(use, threads=1)
     return seen
 
 

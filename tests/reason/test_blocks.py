@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sugenet.checker.accelerate import count as checked
-from sugenet.checker.accelerate.count import check_count
+from sugenet.checker.certificate import check
 from sugenet.errors import CertificateError
 from sugenet.nn import DenseLayer, Encoder, Head, Network, thermometer
 from sugenet.problem.regions import L0, L1, Hamming
@@ -44,7 +44,7 @@ def test_counts_as_by_the_other_walk(seed, monkeypatch):
             assert fast.certificate["proof"] == slow.certificate["proof"]
             with monkeypatch.context() as patch:
                 patch.setattr(checked, "MANY", 1)
-                assert "counted again" in check_count(fast.certificate, network)
+                assert "counted again" in check(fast.certificate, network)
 
 
 def test_counts_of_more_than_a_block(monkeypatch):
@@ -90,7 +90,7 @@ def test_a_forged_count_is_refused(monkeypatch):
     network, x = broad(30, seed=2)
     certificate = count(network, x, Hamming(3), method="walk").certificate
     monkeypatch.setattr(checked, "MANY", 1)
-    check_count(certificate, network)
+    check(certificate, network)
     parts = [[what, list(row)] for what, row in certificate["proof"]["parts"]]
     row = next(row for _, row in parts if sum(row) > 1)
     row[int(np.argmax(row))] -= 1
@@ -98,4 +98,4 @@ def test_a_forged_count_is_refused(monkeypatch):
     sums = [sum(column) for column in zip(*(row for _, row in parts), strict=True)]
     forged = {**certificate, "counts": sums, "proof": {**certificate["proof"], "parts": parts}}
     with pytest.raises(CertificateError, match="inputs of the classes"):
-        check_count(forged, network)
+        check(forged, network)

@@ -4,12 +4,10 @@ To be ensured: every input of the region is in exactly one part, and each part h
 inputs of each class (`counting`). Only the definition is shared with the engines.
 """
 
-import random
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from math import lcm
-from typing import Any
 
 import numpy as np
 
@@ -18,64 +16,26 @@ from sugenet.checker.accelerate.counting import MANY, CountPart, CountRegion, co
 from sugenet.checker.accelerate.enumeration import as_words, sets_of
 from sugenet.checker.accelerate.integers import array_problem
 from sugenet.checker.counting import see_parts, see_totals
-from sugenet.checker.domain import within_domain
-from sugenet.checker.form import Counted, Partition, read_certificate
-from sugenet.checker.limit import MEMORY, SECONDS, Limit
+from sugenet.checker.form import Counted, Partition
+from sugenet.checker.limit import Limit
 from sugenet.checker.problem import priced
 from sugenet.checker.setting import Asked, setting_of
 from sugenet.errors import CertificateError, CheckLimitError
 
-__all__ = ["check_count", "recount"]
+__all__ = ["recount"]
 
 _VISITED = 1 << 30  # largest number of combinations that are visited one by one
 _BUDGETS = 1 << 20  # largest number of distinct sums of weights, if inputs within a budget are counted
 
 
-def check_count(
-    certificate: dict[str, Any],
-    network: Any,
-    parts: int | None = None,
-    seed: int = 0,
-    *,
-    time_limit: float | None = SECONDS,
-    memory_limit: int | None = MEMORY,
-) -> str:
+def recount(certificate: Counted, asked: Asked, limit: Limit) -> str:
     """Count again and compare, part by part; return what was checked.
-
-    Parameters
-    ----------
-    certificate, network
-        The certificate of a count, and its network.
-    parts
-        Count only this many parts, chosen at random with `seed`. All parts together are always checked to
-        make up the region.
-    time_limit, memory_limit
-        As in `sugenet.check`.
 
     Raises
     ------
     CertificateError
         If a count is wrong, the parts do not make up the region, or there is too much to count again.
     """
-    from sugenet.checker.accelerate.origin import form_of
-
-    form = form_of(network)
-    read = read_certificate(certificate, form)
-    if not isinstance(read, Counted):
-        raise CertificateError("this is not a certificate of a count.")
-    limit = Limit(time_limit, memory_limit)
-    lawful, limits = within_domain(read.domain, form, limit)
-    return recount(read, Asked(read.question, form, lawful, limits), limit, parts, seed)
-
-
-def recount(
-    certificate: Counted,
-    asked: Asked,
-    limit: Limit,
-    parts: int | None = None,
-    seed: int = 0,
-) -> str:
-    """Count again within limits, for a certificate that is already parsed."""
     proof = certificate.proof
     network = backed(asked.lawful).stairs  # its last class contains the inputs that break a law
     region = _region(asked, network, certificate.total, limit)
@@ -90,26 +50,15 @@ def recount(
                 f"part {what} has {as_words(size)} inputs, but its counts sum to {as_words(sum(row))}."
             )
     see_totals(certificate)
-    chosen = list(range(len(claimed)))
-    if parts is not None and parts < len(claimed):
-        chosen = sorted(random.Random(seed).sample(chosen, parts))
-    size = sum(root.size for number in chosen for root in roots[number])
+    names = [what for what, _ in proof.parts]
     class_counts = None
-    if size >= MANY:
-        class_counts = counted_in_words(region, list(proof.order), [what for what, _ in proof.parts], chosen)
+    if certificate.total >= MANY:
+        class_counts = counted_in_words(region, list(proof.order), names)
     if class_counts is None:
-        class_counts = counted(region, [roots[number] for number in chosen], visit=size <= _VISITED)
-    for number, counts in zip(chosen, class_counts, strict=True):
-        if counts != claimed[number]:
-            raise CertificateError(
-                f"part {proof.parts[number][0]} has {counts} inputs of the classes, not {claimed[number]}."
-            )
-    if len(chosen) < len(claimed):
-        named = ", ".join(str(proof.parts[number][0]) for number in chosen)
-        return (
-            f"the parts make up {certificate.total:,} inputs; {len(chosen)} of {len(claimed)} parts "
-            f"counted again: {named}"
-        )
+        class_counts = counted(region, roots, visit=certificate.total <= _VISITED)
+    for what, counts, row in zip(names, class_counts, claimed, strict=True):
+        if counts != row:
+            raise CertificateError(f"part {what} has {counts} inputs of the classes, not {row}.")
     return f"{certificate.total:,} inputs counted again in {len(claimed)} parts"
 
 

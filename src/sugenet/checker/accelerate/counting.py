@@ -98,7 +98,7 @@ def _recount(region: CountRegion, roots: list[CountPart], *, visit: bool, share:
             if not visit:
                 raise CheckLimitError(
                     f"{root.size:,} inputs of one part are too many to count again, and have too many "
-                    "different sums. Count some parts: check_count(certificate, network, parts=2)."
+                    "different sums."
                 )
             part_counts = _by_visits(region, root)
         counts = [a + b for a, b in zip(counts, part_counts, strict=True)]
@@ -159,10 +159,8 @@ def _by_visits(region: CountRegion, root: CountPart) -> list[int]:
 # -- very many inputs within a budget, by the first feature in order that changes ----------------------------
 
 
-def counted_in_words(
-    region: CountRegion, order: list[int], names: list[Any], chosen: list[int]
-) -> list[list[int]] | None:
-    """Return counts by class of some parts, or None if the region or the network does not fit this form.
+def counted_in_words(region: CountRegion, order: list[int], names: list[Any]) -> list[list[int]] | None:
+    """Return counts by class of all parts, or None if the region or the network does not fit this form.
 
     The parts are those of the certificate, whose order was checked to contain the features of the region.
     """
@@ -187,19 +185,18 @@ def counted_in_words(
     part_of = {feature: number for number, name in enumerate(names) if name is not None for feature in name}
     part_of |= dict.fromkeys(idle, names.index(None))
     owner = [part_of[feature] for feature, row in zip(features, options, strict=True) for _ in row]
-    class_counts, lock = {number: np.zeros(len(network.head), np.int64) for number in chosen}, Lock()
-    if names.index(None) in class_counts:  # nothing changes
-        class_counts[names.index(None)][sample_class] += 1
+    class_counts, lock = np.zeros((len(names), len(network.head)), np.int64), Lock()
+    class_counts[names.index(None), sample_class] += 1  # nothing changes
 
     def use(first: int, seen: SetsSeen) -> None:
         some = len(seen.patterns) > 0
         classes = network.classes(walk.counts(seen.patterns)) if some else np.zeros(0, np.int64)
         with lock:
             np.add.at(class_counts[owner[first]], classes, seen.set_counts)
-            class_counts[owner[first]][sample_class] += seen.n_others
+            class_counts[owner[first], sample_class] += seen.n_others
 
-    walk.each([first for first, number in enumerate(owner) if number in class_counts], use)
-    return [class_counts[number].tolist() for number in chosen]
+    walk.each(use)
+    return [row.tolist() for row in class_counts]
 
 
 def _others(network: Arrays, label: int) -> list[list[Demand]]:

@@ -221,10 +221,8 @@ class WordWalk:
         """Return match counts of the classes for patterns of the last layer in words."""
         return self.tail.counts(patterns)
 
-    def each(
-        self, firsts: list[int], use: Callable[[int, SetsSeen], None], threads: int | None = None
-    ) -> None:
-        """Enumerate all sets with these first options; several threads pass their results to `use`."""
+    def each(self, use: Callable[[int, SetsSeen], None], threads: int | None = None) -> None:
+        """Enumerate all sets by their first option; several threads pass their results to `use`."""
         self.prepare()
 
         def work(first: int) -> None:
@@ -232,7 +230,7 @@ class WordWalk:
                 use(first, seen)
 
         with ThreadPoolExecutor(threads or cores()) as pool:
-            jobs = [pool.submit(work, first) for first in firsts]
+            jobs = [pool.submit(work, first) for first in range(self.n_options)]
             try:
                 for job in jobs:
                     job.result()
@@ -277,7 +275,7 @@ def blocks_seen(problem: ArrayProblem, threads: int | None = None) -> int | None
             met[0] += int(seen.set_counts.sum()) + seen.n_others
             bad[0] |= wrong
 
-    walk.each(list(range(walk.n_options)), use, threads)
+    walk.each(use, threads)
     return None if bad[0] else met[0]
 
 
