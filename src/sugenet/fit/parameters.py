@@ -1,9 +1,11 @@
 """Parameters of possibilistic rules from data, by min-max equation systems (docs/theory.md 12.9).
 
 For each sample and each cell of an output, the parameters x must satisfy min over columns of max(entry, x) =
-degree, where an entry is a degree of a premise or 1 (Baaj and Marquis [BM25]). This is a Sugeno integral by a
-1-minitive capacity, so `fit_capacity(..., minitive=1)` finds the parameters with the smallest largest error,
-the Chebyshev distance of the system. Its certificate shows that no parameters are better.
+degree, where an entry is a degree of a premise or 1. This is a Sugeno integral by a 1-minitive capacity,
+so `fit_capacity(..., minitive=1)` finds the parameters with the smallest largest error, the Chebyshev
+distance of the system. Its certificate shows that no parameters are better.
+
+Reference: Baaj and Marquis [BM25].
 """
 
 from collections.abc import Mapping, Sequence

@@ -3,11 +3,12 @@
 A rule "if P then Q" has two parameters: s, the possibility of Q if P is false, and r, the possibility of the
 contrary of Q if P is true. With lambda the possibility of P and rho that of its contrary, the rule allows Q
 the degree max(s, lambda), and the contrary of Q max(r, rho). A value of the output is as possible as the
-rule that allows it least (docs/theory.md 12.8). This is the min-max form of possibilistic rule-based systems
-(Baaj and Marquis [BM25]).
+rule that allows it least (docs/theory.md 12.8). This is the min-max form of possibilistic rule-based systems.
 
 A conclusion may be a condition of later rules, so that rules form a cascade. `sugenet.fit.fit_rules` learns
 the parameters.
+
+Reference: Baaj and Marquis [BM25].
 """
 
 from __future__ import annotations
@@ -85,7 +86,9 @@ class PossibilisticRule:
         weighted formula, a pair of "if ... then ..." or of a conclusion alone and of its certainty.
 
         A formula with the certainty w leaves its contrary the possibility 1 - w, so r = 1 - w, and says
-        nothing if its premise is false, so s = 1 (Dubois and Prade [DP14]).
+        nothing if its premise is false, so s = 1.
+
+        Reference: Dubois and Prade [DP14].
 
         Examples
         --------
