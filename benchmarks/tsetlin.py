@@ -26,7 +26,6 @@ import numpy as np
 import sugenet as sg
 from benchmarks import _zoo
 from sugenet.io import from_tsetlin
-from sugenet.nn import DenseLayer, Head
 from tests.fuzzing.tsetlin_machines import has_tmu
 
 __all__ = ["Cnf", "questions", "summary", "train"]
@@ -153,15 +152,15 @@ def questions(zoo: Path, clauses: int, images: int, limit: float) -> dict[str, A
     figures |= {"clauses_per_class": clauses, "images": images, "time_limit_s": limit}
     chosen = np.random.default_rng(0).choice(len(bits), images, replace=False)
     signs = [from_tsetlin(include[k], votes[k]) for k in range(10)]
-    pairs = [_joint(signs[k], from_tsetlin(other[0][k], other[1][k])) for k in range(10)]
+    others = [from_tsetlin(other[0][k], other[1][k]) for k in range(10)]
     cnf = [_encoded((include[k], votes[k])) for k in range(10)]
     joint = [_encoded((include[k], votes[k]), (other[0][k], other[1][k])) for k in range(10)]
-    for kind, nets, formulas in (("robust", signs, cnf), ("similar", pairs, joint)):
+    for kind, pairs, formulas in (("robust", [None] * 10, cnf), ("similar", others, joint)):
         for radius in RADII:
             tally = _Tally()
             for index in chosen.tolist():
                 for k in range(10):
-                    tally.ask(nets[k], formulas[k], bits[index], radius, limit)
+                    tally.ask(signs[k], pairs[k], formulas[k], bits[index], radius, limit)
             figures[f"{kind}_{radius}"] = tally.figures()
             print(kind, radius, figures[f"{kind}_{radius}"], flush=True)
     return figures
@@ -177,19 +176,6 @@ def summary(figures: dict[str, Any]) -> dict[str, Any]:
     asked = sum(n for kind in kinds for name, n in kind.items() if name.startswith("ours "))
     different = sum(kind["different"] for kind in kinds)
     return {"asked": asked, "decided": decided("ours"), "sat_decided": decided("sat"), "different": different}
-
-
-def _joint(one: sg.Network, two: sg.Network) -> sg.Network:
-    """Return the network of class 1 iff two signs differ."""
-    first = [net.layers[0] for net in (one, two)]
-    layers = [
-        DenseLayer(np.vstack([layer.weights for layer in first]), np.hstack([layer.tau for layer in first]))
-    ]
-    width, votes = len(first[0].weights), np.zeros((2, layers[0].outputs), int)
-    votes[0, :width], votes[1, width:] = one.head.weights[1], two.head.weights[1]
-    layers.append(DenseLayer(votes, -np.minimum(votes, 0).sum(axis=1)))  # a sum of at least 0
-    layers.append(DenseLayer([[1, -1], [-1, 1]], [2, 2]))
-    return sg.Network(one.encoder, layers, Head([[-1, -1], [1, 1]], bias=[0, 1]), ["same", "different"])
 
 
 class _Formula(NamedTuple):
@@ -228,17 +214,26 @@ class _Tally:
         self.times: dict[str, list[float]] = {"ours": [], "check": [], "sat": []}
         self.different = 0
 
-    def ask(self, net: sg.Network, formula: _Formula, image: Any, radius: int, limit: float) -> None:
-        """Ask one question twice."""
+    def ask(
+        self,
+        net: sg.Network,
+        other: sg.Network | None,
+        formula: _Formula,
+        image: Any,
+        radius: int,
+        limit: float,
+    ) -> None:
+        """Ask one question twice: whether a sign stays, or is that of another machine."""
         begin = perf_counter()
         on = bool(net.predict(image[None])[0])
-        if len(formula.signs) == 2 and on:  # the signs differ at the image itself
-            ours, between = False, perf_counter()
+        if other is None:
+            answer, nets = sg.verify(net, image, sg.Hamming(radius), time_limit=limit), (net,)
         else:
-            answer = sg.verify(net, image, sg.Hamming(radius), time_limit=limit)
-            ours, between = OUTCOMES.get(type(answer)), perf_counter()
-            if ours is not None and not sg.check(answer, net):
-                raise AssertionError("a certificate is refused.")
+            claim = sg.Agree(other, sample=image, region=sg.L0(radius))
+            answer, nets = sg.verify(net, claim, time_limit=limit), (net, other)
+        ours, between = OUTCOMES.get(type(answer)), perf_counter()
+        if ours is not None and not sg.check(answer, *nets):
+            raise AssertionError("a certificate is refused.")
         after = perf_counter()
         theirs = _solved(formula, image, on, radius, limit)
         self.times["ours"].append(between - begin)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sugenet as sg
-from sugenet.checker.accelerate import branches
+from sugenet.checker.accelerate import branches, budgets, enumeration
 from sugenet.checker.accelerate.branches import branches_seen
 from sugenet.checker.accelerate.integers import ArrayProblem
 from sugenet.checker.limit import Limit
@@ -83,6 +83,71 @@ def test_any_question(seed, width, features):
     agrees(*drawn(rng, features, (width,), **KINDS[seed % 3]))
 
 
+PRICED = [*KINDS, {"gains": (-9, -1, 0, 1, 2), "head": (-5, 0, 1)}]
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_sets_within_a_budget_as_by_the_definition(seed, monkeypatch):
+    """Prices of 0 to 3; budgets that allow nothing, some sets and all."""
+    monkeypatch.setattr(budgets, "_PART", 1 + seed % 3)
+    rng = np.random.default_rng(seed)
+    base, rows, stays, layers, head = drawn(rng, seed % 7, (int(rng.integers(1, 90)),), **PRICED[seed % 4])
+    rows = [[(int(rng.integers(0, 4)), gain) for _, gain in row] for row in rows]
+    for budget in (0, 1, 2, 4, 20):
+        sums = [
+            base + sum((gain for _, gain in chosen), np.zeros_like(base))
+            for chosen in product(*([(0, np.zeros_like(base)), *row] for row in rows))
+            if sum(price for price, _ in chosen) <= budget
+        ]
+        counts = counts_of(np.array(sums), layers, head)
+        some, other = [1, -1, 0], [0, 1, -1]
+        values, others = counts @ np.array(some), counts @ np.array(other)
+        top = int(values.max())
+        rest = int(others[values == top].max())
+        for cases, bad in (
+            ([[(some, top)]], True),
+            ([[(some, top + 1)]], False),
+            ([[(some, top), (other, rest)]], True),
+            ([[(some, top), (other, rest + 1)]], False),
+            ([[(some, top + 1)], [(other, int(others.max()))]], True),
+            ([[]], True),
+            ([], False),
+        ):
+            whole = ArrayProblem(base, rows, stays, budget, layers, head, cases, Limit(None, None))
+            assert budgets.is_reached(whole) == bad, (budget, cases)
+
+
+def test_a_budget_is_enumerated_if_branching_takes_longer(monkeypatch):
+    """Both forms say the same, and a forged claim is refused by either."""
+    monkeypatch.setattr(enumeration, "_FEW", 10)
+    rng = np.random.default_rng(3)
+    weights = rng.choice([-1, 1], (30, 12))
+    network = Network.of_bits(
+        [DenseLayer(weights, [6] * 30)], Head(rng.choice([-1, 1], (2, 30)), bias=[4, 0])
+    )
+    outcomes = set()
+    for _ in range(6):
+        sample = rng.integers(0, 2, 12).tolist()
+        answer = sg.verify(network, sg.Robust(sample, sg.Hamming(2)))
+        claim = dict(answer.certificate) | {
+            "answer": "proved",
+            "witness": None,
+            "proof": {"kind": "enumerate"},
+        }
+        outcomes.add(answer.outcome)
+        for fewest, form in ((1000, "branch and bound"), (0, "walk")):
+            monkeypatch.setattr(enumeration, "_FEWEST", fewest)
+            monkeypatch.setattr(budgets, "_PART", 1)
+            if answer.outcome == "proved":
+                said = sg.check(claim, network)
+                assert said.startswith("none of the 79 sets of changes is a violation")
+                assert fewest == 0 or said.endswith(f"({form})")
+            else:
+                with pytest.raises(CertificateError, match="is a violation"):
+                    sg.check(claim, network)
+    assert outcomes == {"proved", "refuted"}
+
+
 @cache
 def robust(lanes=80, features=9):
     """A network of one hidden layer and a sample whose class stays whatever is changed, with the answer."""
@@ -135,6 +200,8 @@ def test_what_branches_refuse():
         branches_seen(ArrayProblem(base, rows, stays, None, layers, head, fine, Limit(None, None)))
     with pytest.raises(TooLargeError, match="too large"):
         branches_seen(ArrayProblem(base + (1 << 31), rows, stays, None, layers, head, [], Limit(None, None)))
+    with pytest.raises(TooLargeError, match="too finely divided"):
+        budgets.is_reached(ArrayProblem(base, rows, stays, 2, layers, head, fine, Limit(None, None)))
 
 
 def test_limits_end_a_check():
@@ -146,3 +213,5 @@ def test_limits_end_a_check():
     values = [[([1, -1, 0], 34)]]
     with pytest.raises(CheckLimitError, match="were not enough"):
         branches_seen(ArrayProblem(base, rows, [0] * 40, None, layers, head, values, Limit(0, None)))
+    with pytest.raises(CheckLimitError, match="were not enough"):
+        budgets.is_reached(ArrayProblem(base, rows, [0] * 40, 20, layers, head, values, Limit(0, None)))

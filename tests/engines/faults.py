@@ -57,6 +57,13 @@ FAULTS = [
         "branch",
     ),
     Fault(
+        "a need off by one",
+        "sugenet.engines.walk.credits",
+        "moves.margins[lanes] + 1",
+        "moves.margins[lanes] + 2",
+        "branch",
+    ),
+    Fault(
         "dropped moves that use up the budget",
         "sugenet.engines.walk.singles",
         "near.columns.weights[part.moves] <= budget",

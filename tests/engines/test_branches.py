@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sugenet.engines.walk import branches
+from sugenet.engines.walk import branches, credits
 from sugenet.engines.walk.branches import BRANCH
 from sugenet.nn import DenseLayer, Encoder, Head, LevelLayer, Network, OneHot, integer, thermometer
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Goal, Votes, loses, wins
 from sugenet.problem.problem import Fails, Holds, Open, Problem
-from sugenet.problem.regions import L0, AnyInput, Hamming, Linf
+from sugenet.problem.regions import L0, L1, AnyInput, Hamming, Linf
 from tests.engines.test_sets import NEVER, planted
 from tests.engines.walked import sets_of
 from tests.problem.small import random_network, random_sample
@@ -28,12 +28,13 @@ def at_length(monkeypatch):
     monkeypatch.setattr(branches, "_FIRST", 2)
     monkeypatch.setattr(branches, "_DEEPEST", 2)
     monkeypatch.setattr(branches, "_ROOM", 5)
+    monkeypatch.setattr(credits, "_SLICE", 2)
 
 
 def agrees(problem, threads=1):
     """The answer, which is that of all sets of moves."""
     near = problem.near
-    rows = np.array([near.moved(moves) for moves in sets_of(near)], object)
+    rows = np.array([near.moved(moves) for moves in sets_of(near, near.budget)], object)
     bad = problem.goal.violates(near.network.match_counts(rows, engine="definition"))
     found = BRANCH(problem, Clock(threads=threads))
     if not bad.any():
@@ -46,7 +47,7 @@ def agrees(problem, threads=1):
 
 def leads(near, factors):
     """The value of a sum over the match counts for every set of moves."""
-    rows = np.array([near.moved(moves) for moves in sets_of(near)], object)
+    rows = np.array([near.moved(moves) for moves in sets_of(near, near.budget)], object)
     return near.network.match_counts(rows, engine="definition") @ np.array(factors)
 
 
@@ -179,12 +180,56 @@ def test_a_planted_violation_is_found(threads):
         assert np.flatnonzero(found.witness).tolist() == chosen
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_sets_within_a_budget_as_by_brute_force(seed):
+    rng = np.random.default_rng(seed)
+    network = random_network(
+        rng, features=int(rng.integers(1, 6)), depth=seed % 2, width=int(rng.integers(1, 9))
+    )
+    if len(network.layers) > 1:
+        network = Network(
+            network.encoder, network.layers[:1], Head(rng.integers(-2, 3, (3, network.layers[0].outputs)))
+        )
+    x = random_sample(network, rng)
+    for region in (Hamming(1), Hamming(3), L0(2), L1(2), L1(4)):
+        near = region.around(network, x)
+        label = int(rng.integers(network.head.outputs))
+        for goal in (NEVER, loses(network.head, label), wins(network.head, label, ties="against")):
+            agrees(Problem(near, goal))
+
+
+@pytest.mark.parametrize("lanes", [1, 63, 64, 65, 130])
+@pytest.mark.parametrize("head", [(-1, 1), (-2, -1, 0, 1, 3)])
+def test_the_best_set_within_a_budget_is_found_and_no_better_one(lanes, head):
+    rng = np.random.default_rng(lanes)
+    network, x = drawn(rng, lanes, features=8, head=head)
+    for radius in (1, 2, 3, 5):
+        just_and_just_not(Hamming(radius).around(network, x), (1, -1, 0), (0, 2, -1))
+
+
+@pytest.mark.usefixtures("at_length")
+def test_a_search_within_a_budget_that_is_cut_into_steps():
+    rng = np.random.default_rng(5)
+    network, x = drawn(rng, 40, features=8)
+    just_and_just_not(Hamming(3).around(network, x), (1, -1, 0), (0, 2, -1))
+
+
+def test_clauses_of_many_literals_within_a_budget():
+    """Clauses are lost by one flip each, and won by many together."""
+    rng = np.random.default_rng(11)
+    weights = rng.choice([-1, 0, 1], (60, 10), p=[0.15, 0.7, 0.15])
+    network = Network.of_bits(
+        [DenseLayer(weights, np.abs(weights).sum(axis=1))], Head(rng.choice([-1, 1], (3, 60)))
+    )
+    for _ in range(4):
+        x = rng.integers(0, 2, 10)
+        for radius in (2, 4):
+            just_and_just_not(Hamming(radius).around(network, x), (1, -1, 0), (0, 2, -1))
+
+
 def test_what_it_is_not_for_is_left_open_by_name():
     rng = np.random.default_rng(0)
     network, x = drawn(rng, 20)
-    budget = BRANCH(Problem(L0(2).around(network, x), NEVER))
-    assert isinstance(budget, Open)
-    assert "without a budget" in budget.reason
     assert isinstance(BRANCH(Problem(Hamming(7).around(network, x), NEVER)), Holds)  # which allows all
     deep = Network.of_bits(
         [*network.layers, DenseLayer(rng.choice([-1, 1], (5, 20)), [10] * 5)], Head(np.eye(5, dtype=int))
@@ -206,8 +251,9 @@ def test_the_time_is_looked_at():
     network, x = drawn(np.random.default_rng(2), 300, features=30)
     near = AnyInput().around(network, x)
     goal = Goal(((Votes((1, -1, 0), 40),),))
-    for seconds in (0, 0.2):
-        found = BRANCH(Problem(near, goal), Clock(time_limit=seconds, threads=2))
+    wide = Hamming(15).around(network, x)
+    for seconds, region in ((0, near), (0.2, near), (0, wide), (0.2, wide)):
+        found = BRANCH(Problem(region, goal), Clock(time_limit=seconds, threads=2))
         assert isinstance(found, Open | Fails)
         assert seconds or found.reason.startswith("the time was up")
 

@@ -22,7 +22,7 @@ LEFT_OPEN = {
     "search": 48,  # just those that hold
     "flips": 36,  # without a budget
     "exhaust": 58,  # with one that matters
-    "branch": 89,  # the same, or not one hidden layer
+    "branch": 69,  # more than one hidden layer
     "cdcl": 0,
     "cpsat": 0,
     "pysat": 0,

@@ -8,7 +8,7 @@ Engines by name:
 - ``search``: finds, never proves
 - ``flips``: all sets of moves within the budget
 - ``exhaust``: all combinations of few free features
-- ``branch``: branch and bound over free features before one hidden layer
+- ``branch``: branch and bound over features before one hidden layer
 - ``cdcl``: search with learning, with a proof
 - the solvers ``cpsat``, ``pysat`` and ``exact``
 
@@ -67,9 +67,11 @@ _LARGE = 256
 fast, and their first question need not wait until the solver is compiled.
 """
 _LEARNED, _SHORT, _DUAL = 0.67, 3.0, 30.0
-"""Approximate seconds of learning; limit of a walk over levels within a budget; and limit of the dual bounds
-of levels before any other engine.
+"""Approximate seconds of learning; limit of a walk over levels within a budget, and of branching within a
+budget that allows too many sets for a walk; and limit of the dual bounds of levels before any other engine.
 """
+_MANY_SETS = 1e6
+"""Number of sets of moves from which branching within a budget comes first."""
 
 
 @dataclass(frozen=True)
@@ -143,6 +145,13 @@ class Facts:
         return near.budget is None and not self.has_levels and len(near.network.layers) == 1
 
     @cached_property
+    def has_many_sets(self) -> bool:
+        """Whether there is one hidden layer, or none, and a budget that allows many sets of moves."""
+        near = self.problem.near
+        is_shallow = not self.has_levels and len(near.network.layers) < 2
+        return is_shallow and near.budget is not None and self.sets >= _MANY_SETS and self.combinations == inf
+
+    @cached_property
     def turns_many(self) -> bool:
         """Whether few features turn very many neurons, so that branching soon settles each of them."""
         return self.is_free and self.is_wide and self._turning > _MANY_TURN * len(self.problem.near.places)
@@ -184,7 +193,11 @@ class Rung:
 
 RUNGS = (
     Rung(BOUNDS, 5e-4, lambda f: not f.is_dual_first),
-    Rung(BRANCH_BRIEFLY, 9e-4, lambda f: f.is_large and f.is_free and not f.turns_many),
+    Rung(
+        BRANCH_BRIEFLY,
+        9e-4,
+        lambda f: f.has_many_sets or (f.is_large and f.is_free and not f.turns_many),
+    ),
     Rung(
         BRIEFLY,
         1.7e-3,
@@ -208,6 +221,7 @@ RUNGS = (
         lambda f: min(f.combinations * _SET, _LEARNED),
         lambda f: min(60.0, f.combinations * _SET_WIDE) if f.is_wide else 60.0,
     ),
+    Rung(BRANCH, 0.5, lambda f: f.has_many_sets, limit=lambda f: max(_SHORT, min(60.0, f.sets * f.each_set))),
     Rung(DUAL, 1.0, lambda f: f.has_levels, limit=lambda _: _DUAL, cuts=0.0),
     Rung(
         CDCL,

@@ -90,14 +90,15 @@ def _questions(network: Network, x: Any) -> Iterator[tuple[str, Callable[[], Any
     from sugenet.reason import Free, Hamming, Robust, check, verify, whatif, why
 
     few = Free(range(4))
-    asked: dict[str, Hamming | Free] = {
-        "flips": Hamming(2),
-        "exhaust": few,
-        "branch": few,
-        "cdcl": few,
-        "pysat": few,
-    }
-    for engine, region in asked.items():
+    asked: list[tuple[str, Hamming | Free]] = [
+        ("flips", Hamming(2)),
+        ("exhaust", few),
+        ("branch", few),
+        ("branch", Hamming(3)),
+        ("cdcl", few),
+        ("pysat", few),
+    ]
+    for engine, region in asked:
         yield engine, partial(_decide, network, Robust(x, region), engine)
     yield "search", lambda: verify(network, Robust(x, Hamming(3)), engine="search")
     yield "whatif", lambda: whatif(network, x, time_limit=1.0)

@@ -3,7 +3,8 @@
 To be ensured: one form evaluates every set. The question determines the form, not the certificate:
 
 1. A large network, such as one of convolutions: a walk that does not write out its neurons (`large`).
-2. No budget and one hidden layer: branch and bound (`branches`).
+2. One hidden layer: branch and bound, without a budget (`branches`) or within one (`budgets`). With few sets,
+   or if it takes longer than to enumerate them, the next form follows.
 3. Very many sets, or many sets and more neurons that can turn than a word has bits: blocks of 512 sets
    (`words`).
 4. All others, and problems whose numbers are too large for these forms: a walk from set to set (`walk`).
@@ -43,6 +44,10 @@ they turn more neurons than a word has bits, they are enumerated in blocks.
 """
 _MANY = 1 << 24
 """From this many sets, all are enumerated in blocks."""
+_FEWEST, _NODE = 1000, 1 << 14
+"""Nodes of a branch and bound within a budget that are always visited, and about as many sets as can be
+enumerated in the time of one.
+"""
 _MOST = 10**13
 """Largest number of sets that are enumerated one by one."""
 _WORD = 64
@@ -80,6 +85,8 @@ def check_enumeration(setting: Setting, limit: Limit) -> str:
 def _said(form: str, seen: int | None, sets: int | None) -> str:
     if seen is None:
         raise CertificateError("a change that the certificate excludes is a violation.")
+    if not seen:
+        return f"no set of changes is a violation ({form})"
     if sets is not None and seen != sets:
         raise CertificateError(f"there are {as_words(sets)} sets of changes, and the {form} saw {seen:,}.")
     return f"none of the {as_words(seen)} sets of changes is a violation ({form})"
@@ -87,7 +94,7 @@ def _said(form: str, seen: int | None, sets: int | None) -> str:
 
 def _forms(problem: ArrayProblem, sets: int | None) -> Iterator[str]:
     """Yield the forms for a question, the fastest first."""
-    if problem.budget is None and not problem.later:
+    if not problem.later and (problem.budget is None or sets is None or sets > _FEW):
         yield "branch and bound"
     if sets is None or sets >= _MANY or (sets >= _FEW and _turning(problem) > _WORD):
         yield "blocks"
@@ -102,13 +109,18 @@ def _turning(problem: ArrayProblem) -> int:
 
 
 def _seen(form: str, problem: ArrayProblem, sets: int | None) -> int | None:
-    """Return the number of sets that a form visited, or None if one is a violation; load compiled code if
-    needed.
+    """Return the number of sets that a form visited (0: not counted), or None if one is a violation; load
+    compiled code if needed.
     """
     if form == "branch and bound":
-        from sugenet.checker.accelerate.branches import branches_seen
+        if problem.budget is None:
+            from sugenet.checker.accelerate.branches import branches_seen
 
-        return branches_seen(problem)
+            return branches_seen(problem)
+        from sugenet.checker.accelerate.budgets import is_reached
+
+        few = None if sets is None or sets > _MOST else max(_FEWEST, sets // _NODE)
+        return None if is_reached(problem, few) else sets or 0
     if sets is not None and sets > _MOST:
         raise TooLargeError(
             f"there are {as_words(sets)} sets of changes, and at most {_MOST:,} are enumerated."

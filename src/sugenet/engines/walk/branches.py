@@ -16,6 +16,7 @@ import numpy as np
 from sugenet.bits import pack
 from sugenet.bits.threads import search_in_order
 from sugenet.engines.protocol import Engine
+from sugenet.engines.walk.credits import branch_within_budget
 from sugenet.errors import TooLargeError
 from sugenet.nn.arrays import Ints, make_sure
 from sugenet.problem import (
@@ -52,13 +53,13 @@ _DIGITS = 20
 
 def _branch(problem: Problem, clock: Clock, max_nodes: int | None = None) -> Outcome:
     near = problem.near
-    if sets_within(near) != combinations_of(near):
-        return Open("branch", "branching is for regions without a budget, and this one has one", {})
     see_time(near, clock)
     if len(near.network.cut.layers) > 1:
         return Open("branch", "branching is for networks with one hidden layer, and this one has more", {})
     if max_nodes is not None and len(near.moves) * len(problem.first_layer.fragile) > _LIGHT:
         return Open("branch", "there is too much to look at briefly", {})
+    if sets_within(near) != combinations_of(near):
+        return branch_within_budget(problem, clock, is_brief=max_nodes is not None)
     lanes = _Lanes(problem)
     searches = [search for case in problem.goal.members if (search := lanes.search(case)) is not None]
     searches.sort(key=lambda search: -search.gap)  # violations are most likely there
