@@ -38,11 +38,11 @@ def is_reached(problem: ArrayProblem, max_nodes: int | None = None) -> bool:
     gains = np.array([gain for row in problem.features for _, gain in row], np.int64)
     gains = gains.reshape(options, len(problem.base)).T
     costs = np.cumsum(sorted(min(price for price, _ in row) for row in problem.features), dtype=np.int64)
-    searches = [_Search(problem, owner, price, gains, costs, case) for case in problem.cases]
+    searches = [_CaseWithin(problem, owner, price, gains, costs, case) for case in problem.cases]
     return any(search.is_met(max_nodes) for search in searches)
 
 
-class _Search:
+class _CaseWithin:
     """The search of one case: all its inequalities must be met."""
 
     def __init__(
@@ -59,8 +59,8 @@ class _Search:
             sign = np.where(row[used] > 0, 1, -1)
             lacks.append(np.where(sign > 0, -problem.base[used], problem.base[used] + 1))
             grows.append(gains[used] * sign[:, None])
-            most = (_WHOLE + 1) * (sum(map(abs, row.tolist())) + 1) + int(np.abs(lacks[-1]).sum())
-            if (most + abs(bound) * _WHOLE) * (deepest + 1) >= _LARGE:
+            largest = (_WHOLE + 1) * (sum(map(abs, row.tolist())) + 1) + int(np.abs(lacks[-1]).sum())
+            if (largest + abs(bound) * _WHOLE) * (deepest + 1) >= _LARGE:
                 raise TooLargeError("the scores are too finely divided for branch and bound.")
             weights.append(np.abs(row[used]).astype(np.int64))
             missing.append(bound - sum(weight for weight in row.tolist() if weight < 0))

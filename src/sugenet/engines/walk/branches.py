@@ -59,7 +59,7 @@ def _branch(problem: Problem, clock: Clock, max_nodes: int | None = None) -> Out
     if max_nodes is not None and len(near.moves) * len(problem.first_layer.fragile) > _LIGHT:
         return Open("branch", "there is too much to look at briefly", {})
     if sets_within(near) != combinations_of(near):
-        return branch_within_budget(problem, clock, is_brief=max_nodes is not None)
+        return branch_within_budget(problem, clock, briefly=max_nodes is not None)
     lanes = _Lanes(problem)
     searches = [search for case in problem.goal.members if (search := lanes.search(case)) is not None]
     searches.sort(key=lambda search: -search.gap)  # violations are most likely there

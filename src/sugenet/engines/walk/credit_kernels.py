@@ -2,7 +2,7 @@
 
 A *lane* is a neuron of one inequality. Its *need* is the gain without which it does not count; it counts if
 that is 0 or less. A move has a *credit*: of each lane that does not count, the part of its need that the move
-brings. So moves that make up a deficit have at least that much credit together.
+brings. So moves that make up a deficit have at min_sums that much credit together.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return"
 
@@ -49,12 +49,12 @@ def _credits(q, depth, fits, moves, goal, stack, work):
 def _node(depth, moves, goal, stack, work):
     """Look at a node: return how it ends, with the moves to branch over in `order`, and the work."""
     lightest = moves[2]
-    rows, worth, least, _ = goal
+    rows, worth, min_sums, _ = goal
     need, left, order, rates, n_ordered = stack[0], stack[1], stack[4], stack[5], stack[6]
     credit, rated, deficits = work
     is_met, size = True, len(worth)
-    for q in range(len(least)):
-        deficits[q] = least[q]
+    for q in range(len(min_sums)):
+        deficits[q] = min_sums[q]
         for lane in range(rows[q], rows[q + 1]):
             if need[depth, lane] <= 0:
                 deficits[q] -= worth[lane]
@@ -63,26 +63,26 @@ def _node(depth, moves, goal, stack, work):
         return VIOLATION, size
     fits = np.searchsorted(lightest, left[depth], side="right")
     status, tightest = GOES_ON, -1
-    for q in range(len(least)):
+    for q in range(len(min_sums)):
         if deficits[q] <= 0 or status == WHOLE:
             continue
         n, more = _credits(q, depth, fits, moves, goal, stack, work)
         size += more + n
-        found = np.zeros(n, np.int64)
+        negated = np.zeros(n, np.int64)
         for k in range(n):
-            found[k] = -credit[rated[k]]
+            negated[k] = -credit[rated[k]]
             credit[rated[k]] = 0
-        ranks = np.argsort(found, kind="mergesort")
+        ranks = np.argsort(negated, kind="mergesort")
         spare = -deficits[q] * SCALE
         for k in range(min(fits, n)):
-            spare -= found[ranks[k]]
+            spare -= negated[ranks[k]]
         if spare < 0:
             status = WHOLE
         elif tightest < 0 or spare < tightest:
             tightest = spare
             n_ordered[depth] = n
             for k in range(n):
-                order[depth, k], rates[depth, k] = rated[ranks[k]], -found[ranks[k]]
+                order[depth, k], rates[depth, k] = rated[ranks[k]], -negated[ranks[k]]
             stack[7][depth] = deficits[q] * SCALE
     return status, size
 

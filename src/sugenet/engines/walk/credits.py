@@ -38,18 +38,18 @@ _REACH = 256
 """Numbers of features for which the reach of a neuron is computed; with more, all features count."""
 
 
-def branch_within_budget(problem: Problem, clock: Clock, *, is_brief: bool = False) -> Outcome:
+def branch_within_budget(problem: Problem, clock: Clock, *, briefly: bool = False) -> Outcome:
     """Decide a problem with a budget and at most one hidden layer; briefly, with few steps over all cases."""
     if len(problem.near.moves) * len(problem.first_layer.active) > _CELLS:
         return Open("branch", "the first layer is too large for branching within a budget", {})
     moves, steps, nodes = _Moves(problem), 0, 0
     for number, case in enumerate(problem.goal.members, start=1):
         clock.tell(f"branch: case {number} of {len(problem.goal.members)}")
-        search = _Search(moves, case)
+        search = _CreditSearch(moves, case)
         while not search.is_over:
             if clock.up():
                 return Open("branch", f"the time was up after {nodes + search.nodes:,} nodes", {})
-            if is_brief and steps > _BRIEF:
+            if briefly and steps > _BRIEF:
                 return Open("branch", f"{nodes + search.nodes:,} nodes were not enough", {})
             steps += _SLICE
             violation = search.go_on(_SLICE)
@@ -90,7 +90,7 @@ class _Moves:
         return np.concatenate([sums[: few + 1], sums[-1:]]) if self.fits > few else sums[: few + 1]
 
 
-class _Search:
+class _CreditSearch:
     """Search of one case with `credit_kernels`."""
 
     def __init__(self, moves: _Moves, case: tuple[int, ...]) -> None:
@@ -98,34 +98,34 @@ class _Search:
 
         self.kernels: Any = credit_kernels
         self.near, self.is_over = moves.near, False
-        needs, worth, least, rows = [], [], [], [0]
+        needs, worth, min_sums, rows = [], [], [], [0]
         gains = []
         for q in case:
             weights = moves.weights[q]
             lanes = np.flatnonzero(weights)
             sign, size = np.sign(weights[lanes]), np.abs(weights[lanes])
-            least.append(int(moves.least[q]) - int(weights[weights < 0].sum()))
+            min_sums.append(int(moves.least[q]) - int(weights[weights < 0].sum()))
             needs.append(np.where(sign > 0, -moves.margins[lanes], moves.margins[lanes] + 1))
             gains.append(moves.deltas[:, lanes] * sign)
             worth.append(size)
             rows.append(rows[-1] + len(lanes))
-        most = max(
+        largest = max(
             (
                 self.kernels.SCALE * (int(size.sum()) + abs(bound) + 1) + int(np.abs(need).sum())
-                for size, need, bound in zip(worth, needs, least, strict=True)
+                for size, need, bound in zip(worth, needs, min_sums, strict=True)
             ),
             default=0,
         )
-        if most * (moves.fits + 1) >= _LARGEST:
+        if largest * (moves.fits + 1) >= _LARGEST:
             raise TooLargeError("the scores of the classes are too finely divided for branching.")
         table = np.concatenate([np.zeros((len(moves.prices), 0), np.int64), *gains], axis=1)
         need, count = np.concatenate([np.zeros(0, np.int64), *needs]).astype(np.int64), table.shape[1]
         lanes, moved = np.nonzero(table.T)  # lane by lane, the moves that help first
-        found = table.T[lanes, moved]
-        order = np.lexsort((moved, found < 0, lanes))
-        lanes, moved, found = lanes[order], moved[order], found[order]
+        amounts = table.T[lanes, moved]
+        order = np.lexsort((moved, amounts < 0, lanes))
+        lanes, moved, amounts = lanes[order], moved[order], amounts[order]
         begins = np.searchsorted(lanes, np.arange(count + 1))
-        rising = begins[:-1] + np.bincount(lanes[found > 0], minlength=count)
+        rising = begins[:-1] + np.bincount(lanes[amounts > 0], minlength=count)
         taken_by, lane_of = np.nonzero(table)
         self.moves = (
             moves.features,
@@ -134,7 +134,7 @@ class _Search:
             rising.astype(np.int64),
             begins.astype(np.int64),
             moved.astype(np.int64),
-            found.astype(np.int64),
+            amounts.astype(np.int64),
             np.searchsorted(taken_by, np.arange(len(table) + 1)).astype(np.int64),
             lane_of.astype(np.int64),
             table[taken_by, lane_of].astype(np.int64),
@@ -142,7 +142,7 @@ class _Search:
         self.goal = (
             np.array(rows, np.int64),
             np.concatenate([np.zeros(0, np.int64), *worth]).astype(np.int64),
-            np.array(least, np.int64),
+            np.array(min_sums, np.int64),
             moves.reach(table),
         )
         depths, options = moves.fits + 2, len(table)
@@ -168,7 +168,7 @@ class _Search:
         return int(self.state[self.kernels.NODES])
 
     def go_on(self, quota: int) -> tuple[FeatureMove, ...] | None:
-        """Search for some steps; return the moves of a violation if one is found."""
+        """Search for some steps; return the moves of a violation if there is one."""
         status = self.kernels.search(self.state, quota, self.moves, self.goal, self.stack, self.work)
         self.is_over = status != self.kernels.GOES_ON
         if status != self.kernels.VIOLATION:
