@@ -16,7 +16,7 @@ from sugenet.checker.accelerate.branches import branches_seen
 from sugenet.checker.accelerate.integers import ArrayProblem
 from sugenet.checker.limit import Limit
 from sugenet.errors import CertificateError, CheckLimitError, TooLargeError
-from sugenet.nn import DenseLayer, Head, Network
+from sugenet.nn import DenseLayer, Encoder, Head, LevelLayer, Network, integer
 from tests.checker.plainly import seen_plainly
 from tests.checker.test_groups import drawn
 from tests.checker.test_words import counts_of
@@ -202,6 +202,34 @@ def test_what_branches_refuse():
         branches_seen(ArrayProblem(base + (1 << 31), rows, stays, None, layers, head, [], Limit(None, None)))
     with pytest.raises(TooLargeError, match="too finely divided"):
         budgets.is_reached(ArrayProblem(base, rows, stays, 2, layers, head, fine, Limit(None, None)))
+
+
+def of_one_neuron(base, gain, features):
+    """A violation is that the neuron is active; the first feature adds a gain, all others nothing."""
+    rows = [[(1, np.array([gain if k == 0 else 0], np.int64))] for k in range(features)]
+    head, case = np.array([[1], [0]], np.int64), [[([1, -1], 1)]]
+    return ArrayProblem(
+        np.array([base], np.int64), rows, [0] * features, 256, [], head, case, Limit(None, None)
+    )
+
+
+@pytest.mark.parametrize("base", [-1, -(1 << 40), -(1 << 62)])
+def test_sums_within_a_budget_do_not_overflow(base):
+    assert budgets.is_reached(of_one_neuron(base, 1 << 40, 300)) == (base >= -(1 << 40))
+    with pytest.raises(TooLargeError, match="too large"):
+        budgets.is_reached(of_one_neuron(base, 1 << 55, 300))
+
+
+def test_a_change_by_a_large_weight_within_a_budget_is_seen():
+    encoder = Encoder([integer(0, 1)] * 300)
+    layer = LevelLayer([[1 << 55] + [0] * 299], [1], encoder.tops)
+    network = Network(encoder, [layer], Head([[0], [1]]))
+    answer = sg.verify(network, sg.Robust([0] * 300, sg.L0(1)))
+    question = answer.certificate["question"]
+    question |= {"region": question["region"] | {"radius": "256"}}
+    forged = answer.certificate | {"answer": "proved", "witness": None, "proof": {"kind": "enumerate"}}
+    with pytest.raises(CertificateError):
+        sg.check(forged | {"question": question}, network)
 
 
 def test_limits_end_a_check():

@@ -180,6 +180,14 @@ def test_a_planted_violation_is_found(threads):
         assert np.flatnonzero(found.witness).tolist() == chosen
 
 
+@pytest.mark.parametrize("flips", [59, 60])
+def test_a_budget_of_all_features_but_one(flips):
+    """As floats, the numbers of sets with and without a budget are equal."""
+    network = Network.of_bits([DenseLayer(np.ones((1, 60), int), [60])], Head([[0], [1]]))
+    problem = Problem(Hamming(flips).around(network, [0] * 60), loses(network.head, 0))
+    assert isinstance(BRANCH(problem), Fails if flips == 60 else Holds)
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_sets_within_a_budget_as_by_brute_force(seed):
     rng = np.random.default_rng(seed)

@@ -51,17 +51,21 @@ class _CaseWithin:
         assert problem.budget is not None
         self.limit = problem.limit
         deepest = int(np.searchsorted(costs, problem.budget, side="right"))
+        reach = deepest * max(int(gains.max(initial=0)), -int(gains.min(initial=0)))
         lacks, grows, weights = [np.zeros(0, np.int64)], [gains[:0]], [np.zeros(0, np.int64)]
         missing, ends = [], [0]
         for factors, threshold in case:
             row, bound = over_neurons(problem.head, factors, threshold)
             used = np.flatnonzero(row)
             sign = np.where(row[used] > 0, 1, -1)
-            lacks.append(np.where(sign > 0, -problem.base[used], problem.base[used] + 1))
+            largest = _WHOLE * (sum(map(abs, row.tolist())) + abs(bound) + 1) + (2 * reach + 1) * len(used)
+            if largest * (deepest + 1) >= _LARGE:
+                raise TooLargeError(
+                    "the scores are too finely divided or the sums too large for branch and bound."
+                )
+            lack = np.where(sign > 0, -problem.base[used], problem.base[used] + 1)
+            lacks.append(np.clip(lack, -reach, reach + 1))  # beyond that, no set of changes turns it
             grows.append(gains[used] * sign[:, None])
-            largest = (_WHOLE + 1) * (sum(map(abs, row.tolist())) + 1) + int(np.abs(lacks[-1]).sum())
-            if (largest + abs(bound) * _WHOLE) * (deepest + 1) >= _LARGE:
-                raise TooLargeError("the scores are too finely divided for branch and bound.")
             weights.append(np.abs(row[used]).astype(np.int64))
             missing.append(bound - sum(weight for weight in row.tolist() if weight < 0))
             ends.append(ends[-1] + len(used))

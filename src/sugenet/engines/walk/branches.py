@@ -27,10 +27,9 @@ from sugenet.problem import (
     Open,
     Outcome,
     Problem,
-    combinations_of,
+    heaviest,
     replayed,
     see_time,
-    sets_within,
 )
 
 __all__ = ["BRANCH", "BRANCH_BRIEFLY"]
@@ -58,7 +57,7 @@ def _branch(problem: Problem, clock: Clock, max_nodes: int | None = None) -> Out
         return Open("branch", "branching is for networks with one hidden layer, and this one has more", {})
     if max_nodes is not None and len(near.moves) * len(problem.first_layer.fragile) > _LIGHT:
         return Open("branch", "there is too much to look at briefly", {})
-    if sets_within(near) != combinations_of(near):
+    if near.budget is not None and near.budget < heaviest(near):
         return branch_within_budget(problem, clock, briefly=max_nodes is not None)
     lanes = _Lanes(problem)
     searches = [search for case in problem.goal.members if (search := lanes.search(case)) is not None]

@@ -109,15 +109,17 @@ class _CreditSearch:
             gains.append(moves.deltas[:, lanes] * sign)
             worth.append(size)
             rows.append(rows[-1] + len(lanes))
+        deltas = moves.deltas
+        reach = moves.fits * max(int(deltas.max(initial=0)), -int(deltas.min(initial=0)))
         largest = max(
             (
-                self.kernels.SCALE * (int(size.sum()) + abs(bound) + 1) + int(np.abs(need).sum())
-                for size, need, bound in zip(worth, needs, min_sums, strict=True)
+                self.kernels.SCALE * (int(size.sum()) + abs(bound) + 1) + (2 * reach + 1) * len(size)
+                for size, bound in zip(worth, min_sums, strict=True)
             ),
             default=0,
         )
         if largest * (moves.fits + 1) >= _LARGEST:
-            raise TooLargeError("the scores of the classes are too finely divided for branching.")
+            raise TooLargeError("the scores are too finely divided or the sums too large for branching.")
         table = np.concatenate([np.zeros((len(moves.prices), 0), np.int64), *gains], axis=1)
         need, count = np.concatenate([np.zeros(0, np.int64), *needs]).astype(np.int64), table.shape[1]
         lanes, moved = np.nonzero(table.T)  # lane by lane, the moves that help first
