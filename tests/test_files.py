@@ -254,7 +254,7 @@ ELSEWHERE = {
     ("data/train.py", "savez_compressed"): "into memory",
     ("fit/loop.py", "save"): "into memory",
     ("io/larq/keras_file.py", "open"): "into a folder that is gone when it is read",
-    ("io/plain/packed.py", "write_bytes"): "into a folder that is gone when it is read",
+    ("io/plain/gzipped.py", "write_bytes"): "into a folder that is gone when it is read",
     ("io/samples.py", "save"): "into memory",
     ("web/serving.py", "write_text"): "into a private folder that is gone when the server ends",
     ("web/worker.py", "fdopen"): "a pipe",

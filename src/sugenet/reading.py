@@ -1,8 +1,7 @@
 """Opening of files for reading: a regular file of limited size, or a `FileError`.
 
 Pipes, devices and sockets are refused at once, also at the end of a link. A file that grows while it is read,
-or
-that does not state its size, is refused when it passes the limit.
+or that does not state its size, is refused when it passes the limit.
 """
 
 import io

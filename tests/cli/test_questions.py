@@ -11,6 +11,7 @@ import pytest
 import sugenet as sg
 from sugenet.cli import asking, main
 from sugenet.problem.regions import BALLS
+from tests.fuzzing.bombs import bits
 from tests.io.queries import around
 from tests.problem.clocks import hold
 
@@ -262,20 +263,21 @@ def test_names_with_commas_can_be_listed(capsys, tmp_path):
 
 
 def test_a_check_that_does_not_end_in_time_is_undecided(capsys, tmp_path):
-    path = tmp_path / "certificate.json"
-    assert run(capsys, "verify", "digits", "--index", 1, "--hamming", 1, "-o", path)[0] == 0
-    certificate = json.loads(path.read_text())
+    path, model = tmp_path / "certificate.json", tmp_path / "deep.sugenet"
+    network = bits(depth=2)
+    sg.save(network, model)
+    certificate = sg.verify(network, sg.Robust([0] * 64, sg.Hamming(0))).certificate
     certificate["question"]["region"]["radius"] = "8"
     certificate["proof"] = {"kind": "enumerate"}
     path.write_text(json.dumps(certificate))
-    code, out, err = run(capsys, "check", path, "digits", "--time-limit", 0.2)
+    code, out, err = run(capsys, "check", path, model, "--time-limit", 0.2)
     assert (code, out) == (3, "")
     assert "not checked within the limit: 0.2 s were not enough. Allow more: --time-limit." in err
-    code, out, err = run(capsys, "check", path, "digits", "--memory-limit", 1, "--json")
+    code, out, err = run(capsys, "check", path, model, "--memory-limit", 1, "--json")
     assert (code, json.loads(out)["holds"]) == (3, None)
     assert "Allow more: --memory-limit." in json.loads(out)["error"]
     path.write_text(path.read_text().replace('"answer"', '"answer": "refuted", "answer"'))
-    code, _, err = run(capsys, "check", path, "digits")
+    code, _, err = run(capsys, "check", path, model)
     assert code == 2
     assert "the key 'answer' stands twice" in err
 

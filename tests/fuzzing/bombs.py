@@ -34,11 +34,14 @@ def pixels(features: int = 784, neurons: int = 64) -> Network:
 
 
 @cache
-def bits(features: int = 64, neurons: int = 64) -> Network:
-    """Bits, so that sets of changes are many and their patterns all different."""
+def bits(features: int = 64, neurons: int = 64, *, depth: int = 1) -> Network:
+    """Bits, so that sets of changes are many and their patterns all different; deep ones are enumerated."""
     rng = np.random.default_rng(1)
-    layer = DenseLayer(rng.choice([-1, 1], (neurons, features)), [features // 2] * neurons)
-    return Network.of_bits([layer], Head(rng.choice([-1, 1], (3, neurons))))
+    layers = [
+        DenseLayer(rng.choice([-1, 1], (neurons, inputs)), [inputs // 2] * neurons)
+        for inputs in (features, neurons, neurons)[:depth]
+    ]
+    return Network.of_bits(layers, Head(rng.choice([-1, 1], (3, neurons))))
 
 
 @cache

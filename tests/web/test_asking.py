@@ -11,6 +11,7 @@ from sugenet.nn import DenseLayer, Head, Network
 from sugenet.reason import verify as reason_verify
 from sugenet.web import asking, worker
 from sugenet.web.asking import ask
+from tests.fuzzing.bombs import bits
 
 DIGITS = sg.models.digits()
 X, _ = sg.models.samples("digits")
@@ -119,8 +120,8 @@ def test_what_is_interrupted_says_so(monkeypatch):
 
 
 def test_a_certificate_is_checked_within_limits(monkeypatch):
-    network = sg.models.digits()
-    certificate = sg.verify(network, sg.Robust(sg.models.samples("digits")[0][1], sg.Hamming(1))).certificate
+    network = bits(depth=2)
+    certificate = sg.verify(network, sg.Robust([0] * 64, sg.Hamming(0))).certificate
     certificate["question"]["region"]["radius"] = "8"
     certificate["proof"] = {"kind": "enumerate"}
     body = json.dumps({"certificate": certificate}).encode()

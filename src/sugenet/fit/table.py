@@ -23,7 +23,8 @@ from sugenet.capacity.arguments import NUMBER, read_number
 from sugenet.errors import CapacityError, EncodingError, FileError, refuse
 from sugenet.fit.capacities import Ratings
 from sugenet.fit.columns import ColumnTypes, Missing, RawColumn, RawTable, raw_columns, understood
-from sugenet.io.plain.packed import open_archive, unzipped
+from sugenet.io.plain.gzipped import unzipped
+from sugenet.io.plain.packed import open_archive
 from sugenet.io.plain.texts import csv_rows, otherwise_separated, recognized_delimiter
 from sugenet.nn.columns import is_gap
 from sugenet.reading import open_text, read_file

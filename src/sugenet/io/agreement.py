@@ -18,7 +18,7 @@ from sugenet.errors import FileError
 from sugenet.io.exact.ops import Quantize, Sign
 from sugenet.io.exact.relaxed import PartialImportReport
 from sugenet.io.exact.report import many
-from sugenet.io.plain.packed import plain_file
+from sugenet.io.plain.gzipped import plain_file
 from sugenet.io.plain.refusals import refuse_if
 from sugenet.io.proof.interpreters import Run, Seen, Stage
 from sugenet.io.proof.tally import SHOWN, ClassDifference, Difference, NearTie, Tally

@@ -42,7 +42,7 @@ from sugenet.io.onnx.quantized.network import level_import
 from sugenet.io.onnx.quantized.proof import prove_levels
 from sugenet.io.onnx.quantized.reader import is_quantized, read_program
 from sugenet.io.onnx.rewriting import narrowed, plain_graph
-from sugenet.io.plain.packed import plain_file
+from sugenet.io.plain.gzipped import plain_file
 from sugenet.io.plain.refusals import refuse_if, within
 from sugenet.io.proof.interpreters import SourceInterpreter, interpreter_of_chain
 from sugenet.io.proof.proving import prove_import

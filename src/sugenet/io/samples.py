@@ -23,7 +23,8 @@ import numpy as np
 from sugenet.capacity.arguments import NUMBER, number_text, read_number
 from sugenet.errors import EncodingError, FileError, how_to_install
 from sugenet.files import write_bytes, write_text
-from sugenet.io.plain.packed import open_archive, read_array, refusing, unzipped
+from sugenet.io.plain.gzipped import unzipped
+from sugenet.io.plain.packed import open_archive, read_array, refusing
 from sugenet.io.plain.refusals import refuse_if, required, within
 from sugenet.io.plain.texts import (
     LINE_LIMIT,

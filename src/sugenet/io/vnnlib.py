@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 
 from sugenet.errors import FileError
 from sugenet.files import write_bytes
-from sugenet.io.plain.packed import unzipped
+from sugenet.io.plain.gzipped import unzipped
 from sugenet.io.vnnlib_parsing import (
     DECLARING,
     SUPPORTED,

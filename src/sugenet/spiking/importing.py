@@ -21,7 +21,7 @@ from sugenet.io import ImportProof, ImportReport
 from sugenet.io.arrays.reader import read_arrays
 from sugenet.io.exact.pixels import pixel_names
 from sugenet.io.nir.contents import NirNode, chain_of_nodes
-from sugenet.io.plain.packed import plain_file
+from sugenet.io.plain.gzipped import plain_file
 from sugenet.io.plain.refusals import Ledger, refuse_if, required
 from sugenet.io.torch.saved import arrays_of_state, read_checkpoint
 from sugenet.nn import Encoder, Network

@@ -26,7 +26,7 @@ import numpy as np
 
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Affine, LinearOp, Op, OpChain, Sign, numbers
-from sugenet.io.plain.packed import plain_file
+from sugenet.io.plain.gzipped import plain_file
 from sugenet.io.plain.refusals import refuse_if, required
 from sugenet.io.vnnlib_parsing import UnsupportedError, constant_of
 from sugenet.problem.query import Case, Condition, Inequality, Query, QueryBox

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from sugenet.errors import FileError
 from sugenet.files import advice
 from sugenet.io.onnx.wire import Budget, Message
-from sugenet.io.plain.packed import unzipped
+from sugenet.io.plain.gzipped import unzipped
 from sugenet.io.plain.refusals import refuse_if, required
 from sugenet.reading import read_file
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from sugenet.errors import FileError
-from sugenet.io.plain.packed import unzipped
+from sugenet.io.plain.gzipped import unzipped
 from sugenet.io.plain.refusals import expected, refuse_if
 from sugenet.reading import read_file
 

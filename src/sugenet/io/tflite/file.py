@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import check_maps
-from sugenet.io.plain.packed import unzipped
+from sugenet.io.plain.gzipped import unzipped
 from sugenet.io.plain.refusals import named, refuse_if, required
 from sugenet.io.tflite.flat import Flat, FlatTable, flex_map
 from sugenet.nn import Window
