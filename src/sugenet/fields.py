@@ -43,6 +43,7 @@ FIELDS = {
     "minimal": Field(
         "--minimal", "HOW", "no subset suffices, or no smaller set", ("subset", "size"), "subset"
     ),
+    "precision": Field("--precision", "SHARE", "share of inputs that keep the class (default: all)"),
     "n": Field("-n", "N", "how many, best first, or all", (), 1),
     "engine": Field("--engine", "NAME", "engine to use; auto: cheapest first", (), "auto"),
     "method": Field("--method", "NAME", "how to count", ("auto", "walk", "sums", "sample"), "auto"),
@@ -90,10 +91,10 @@ KINDS = {
     ),
     "why": Kind(
         "Why",
-        ("sample", "region", "target", "ties"),
+        ("sample", "region", "target", "ties", "precision"),
         {"minimal": "subset", "n": 1},
         ("sample", "region"),
-        ("minimal", "n"),
+        ("minimal", "n", "precision"),
     ),
     "rule": Kind("Always", ("label", "where"), {}, ("text",)),
     "count": Kind(

@@ -19,6 +19,7 @@ from sugenet.checker.form import (
     Reason,
     Refuted,
     Robust,
+    Shares,
     Undecided,
     UnknownReason,
     WhatIf,
@@ -27,7 +28,7 @@ from sugenet.checker.form import (
 from sugenet.checker.limit import MEMORY, SECONDS, Limit
 from sugenet.checker.meaning import sample_in
 from sugenet.checker.network import NetworkForm
-from sugenet.checker.setting import Asked, inputs_asked, sample_of, setting_of
+from sugenet.checker.setting import Asked, inputs_asked, sample_of
 from sugenet.errors import CertificateError, CheckLimitError, TooLargeError
 
 __all__ = ["check", "has_laws", "is_about_ratings"]
@@ -177,14 +178,9 @@ def _check(
         sample_of(asked)  # checks its class
     match certificate:
         case Counted():
-            if plain:
-                from sugenet.checker.counting import plain_count
-                from sugenet.checker.problem import problem_of
+            from sugenet.checker.share import check_count
 
-                return plain_count(certificate, problem_of(setting_of(asked, limit), limit, is_exact=True))
-            from sugenet.checker.accelerate.count import recount  # load compiled code only if needed
-
-            return recount(certificate, asked, limit)
+            return check_count(certificate, asked, limit, plain=plain)
         case Counterfactual() | OpenCounterfactual() | NoCounterfactual():
             from sugenet.checker.counterfactual import check_counterfactual
 
@@ -197,6 +193,11 @@ def _check(
             return _check_undecided(certificate, asked, limit, plain=plain)
         case UnknownReason():
             return _NOTHING
+    if isinstance(certificate.proof, Shares):
+        assert not isinstance(certificate, Proved)
+        from sugenet.checker.share import check_shares
+
+        return check_shares(certificate, certificate.proof, asked, limit, plain=plain)
     from sugenet.checker.proof import check_proof
 
     proved = check_proof(asked, certificate.proof, limit, plain=plain)

@@ -365,6 +365,7 @@ def _reason(
             CertificateError,
             (asked.region != question.region, "a part is about another region than the composite."),
             (asked.target is not None, "a part is about one other class, not about all of them."),
+            (asked.precision is not None, "a part is about a share of the inputs, not about all of them."),
             (index in fixed, "a reading has two reasons."),
         )
         fixed.add(index)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from typing import Any
 
-from sugenet.checker.form import Counted, Partition
+from sugenet.checker.form import Counted, Partition, Share
 from sugenet.checker.problem import IntegerProblem, swings_of
 from sugenet.checker.rules import see_inputs
 from sugenet.errors import CertificateError
@@ -19,7 +19,7 @@ __all__ = ["plain_count", "see_parts", "see_totals"]
 _SETTLED = ("off", "on")
 
 
-def plain_count(certificate: Counted, problem: IntegerProblem) -> str:
+def plain_count(certificate: Counted | Share, problem: IntegerProblem) -> str:
     """Count the inputs of each part of a region by class.
 
     Features are added one after another. Inputs with the same cost and the same margins at every neuron that
@@ -109,7 +109,7 @@ class _ByState:
         return self.named[tuple(part[k] for k in self.order)]
 
 
-def see_totals(certificate: Counted) -> None:
+def see_totals(certificate: Counted | Share) -> None:
     """Check that the counts of the parts sum to those of the region."""
     added = tuple(sum(column) for column in zip(*(row for _, row in certificate.proof.parts), strict=True))
     if added != certificate.counts or sum(added) != certificate.total:

@@ -78,6 +78,8 @@ __all__ = [
     "Refuted",
     "Region",
     "Robust",
+    "Share",
+    "Shares",
     "Single",
     "Sufficient",
     "Undecided",
@@ -227,10 +229,19 @@ class Robust(_About, kind="robust"):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason(_About, kind="reason"):
-    """The class stays while some features stay fixed."""
+    """The class stays while some features stay fixed, or stays for a share of the inputs."""
 
     region: Region
     fixed: Features
+    precision: Number | None = None
+    """Smallest share of the inputs that keep the class; None for all of them."""
+
+    def __post_init__(self) -> None:
+        _About.__post_init__(self)
+        if self.precision is not None and not 0 < self.precision < 1:
+            raise CertificateError(f"the share {self.precision} is not between 0 and 1.")
+        if self.precision is not None and self.ties != "lowest":
+            raise CertificateError("inputs are counted by class, where ties go to the lowest.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -480,6 +491,25 @@ class Partition(Tagged, kind="partition"):
     parts: tuple[tuple[Tree | None, tuple[Natural, ...]], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The number of inputs of each class that agree with the sample on some features."""
+
+    fixed: Features
+    counts: tuple[Natural, ...]
+    total: Natural
+    method: Literal["constant", "sums", "walk"]
+    proof: Partition
+
+
+@dataclass(frozen=True, slots=True)
+class Shares(Tagged, kind="shares"):
+    """The count of a reason, which reaches its share, and those of other sets, which do not."""
+
+    reason: Share
+    others: tuple[Share, ...]
+
+
 # -- certificates --------------------------------------------------------------------------------------------
 
 
@@ -572,27 +602,32 @@ class Sufficient(_NetworkEnvelope, answer="sufficient"):
 
     question: Reason
     witness: None
-    proof: Proof
+    proof: Proof | Shares
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Minimal(_NetworkEnvelope, answer="minimal"):
-    """They suffice, and none can be dropped: for each, a counterexample changes only that one of them."""
+    """They suffice, and none can be dropped: for each, a counterexample changes only that one of them.
+
+    With a precision there are none: without any one of the features, the share is too small.
+    """
 
     question: Reason
     witness: tuple[tuple[Feature, Row], ...]
-    proof: Proof
+    proof: Proof | Shares
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Minimum(_NetworkEnvelope, answer="minimum"):
     """They suffice, and no smaller set does: none intersects all contrasts, which are changes
     of the sample.
+
+    With a precision there are none: the share of every smaller set is too small.
     """
 
     question: Reason
     witness: tuple[tuple[Feature, Row], ...] | None
-    proof: Proof
+    proof: Proof | Shares
     contrasts: tuple[tuple[tuple[Feature, Scalar], ...], ...]
 
 

@@ -31,6 +31,8 @@ def check_reason(certificate: Sufficient | Minimal | Minimum, asked: Asked, prov
     question, network = certificate.question, asked.network
     fixed, sample = set(question.fixed), row_of(network, question.sample)
     free = replace(asked, question=replace(question, fixed=()))  # a counterexample changes fixed features
+    if question.precision is not None and not isinstance(certificate, Sufficient):
+        raise CertificateError("counterexamples say nothing about a share of the inputs.")
     statements = [f"these {len(fixed)} features suffice: {proved}"]
 
     def changed(row: Sequence[Any]) -> set[int]:

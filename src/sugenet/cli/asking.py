@@ -77,6 +77,7 @@ _READING: dict[str, dict[str, Any]] = {
     "prices": {"type": typed(_price), **_REPEATED},
     "keep": _REPEATED,
     "max_cost": {"type": typed(number)},
+    "precision": {"type": typed(number)},
     "where": _REPEATED,
     "n": {"type": typed(_how_many)},
 }
@@ -334,6 +335,7 @@ _VALUES: dict[str, Callable[[Namespace, Network], Any]] = {
     "region": region_of,
     "target": target_of,
     "ties": lambda options, _: options.ties,
+    "precision": lambda options, _: options.precision,
     "cost": _cost,
     "keep": _kept,
     "max_cost": lambda options, _: options.max_cost,

@@ -63,7 +63,19 @@ def _answer(options: Namespace, screen: Screen, network: Network, asks: tuple[An
 def _ask_why(options: Namespace, screen: Screen) -> int:
     ASKERS["why"].check(options)
     if options.chain:
-        idle = [*REGIONS, "where", "law", "within", "output", "target", "ties", "minimal", "n", *WORK[:3]]
+        idle = [
+            *REGIONS,
+            "where",
+            "law",
+            "within",
+            "output",
+            "target",
+            "ties",
+            "minimal",
+            "n",
+            "precision",
+            *WORK[:3],
+        ]
         refuse_idle(options, idle, "is not used by --chain, which follows the neurons for any input.")
     else:
         refuse_idle(options, ["limit"], "needs --chain.")
@@ -276,6 +288,7 @@ COMMANDS: Commands = {
             *CLASSES,
             field("minimal"),
             field("n", help="how many reasons, shortest first, or all"),
+            field("precision"),
             option("--chain", action="store_true", help="show the path through the layers as rules instead"),
             *shared("limit", limit={"default": 12, "help": "with --chain: lines to show below each"}),
             *WORK_OPTIONS,

@@ -61,7 +61,7 @@ _QUESTIONS = (
     on_regions("region around each sample (verify, why, count)", " (default of why, count)"),
     Group("classes (verify, whatif, why)", CLASSES),
     Group("changes (whatif)", CHANGES),
-    Group("answers", [field(name) for name in ("n", "minimal", "engine", "method")]),
+    Group("answers", [field(name) for name in ("n", "minimal", "precision", "engine", "method")]),
 )
 """Options of all questions."""
 

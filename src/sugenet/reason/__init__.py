@@ -2,8 +2,8 @@
 
 A question is a value (`questions`) that is translated to one or more problems. A function passes them to the
 engines, replays the witnesses, and returns an answer with its question and its certificate (`envelope`).
-The functions are `verify` in `verdicts`, `whatif` in `counterfactuals`, `why` in `reasons`, `count` in
-`counts`, `check_rule` and `rulebook` in `rules`. Each package uses only those before it. `ask` (`asking`)
+The functions are `verify` in `verdicts`, `whatif` in `counterfactuals`, `count` in `counts`, `why` in
+`reasons`, `check_rule` and `rulebook` in `rules`. Each package uses only those before it. `ask` (`asking`)
 passes any question to its function. `data` writes an answer as JSON, and `answer_of` (`reading`) reads it
 back. `check` verifies it, independently of all this code.
 """

@@ -251,7 +251,7 @@ def ask(
             counts = network.match_counts(row_of(question.values(network)), threads=threads)
             return Predicted(network, question, tuple(counts[0].tolist()))
         case Why():
-            about = {"target": question.target, "ties": question.ties}
+            about = {name: getattr(question, name) for name in ("target", "ties", "precision")}
             return why(network, question.sample, question.region, **about, **asked, **how)
         case WhatIf():
             return nearest(network, question, **asked, **how)

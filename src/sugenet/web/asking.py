@@ -126,7 +126,7 @@ def _call(
                 network, fields["sample"], BALLS[fields["cost"]], **wanted, time_limit=limit, **options
             )
         case "why":
-            wanted = {name: fields[name] for name in ("region", "minimal", "n")}
+            wanted = {name: fields[name] for name in ("region", "minimal", "n", "precision")}
             return why(network, fields["sample"], **wanted, each=add_part, time_limit=limit, **options)
         case "rule":
             return _rule(network, parse_rule(network, fields["text"]), limit / 2, add_part, options)

@@ -116,7 +116,9 @@ class _Field:
     default: Any = None
 
 
-def _number(name: str, kind: type[int] | type[float], low: float, high: float, default: float) -> _Field:
+def _number(
+    name: str, kind: type[int] | type[float], low: float, high: float, default: float | None
+) -> _Field:
     """Return a field for a number of one kind between two ends."""
     is_integer = kind is int
     what = f"an integer from {low} to {high}" if is_integer else f"a number from {low:g} to {high:g}"
@@ -313,6 +315,7 @@ _FIELDS = {
     "target": _Field(_target, lambda network: {"enum": [None, *network.classes]}),
     "cost": _one_of("cost", list(BALLS), "L0"),
     "minimal": _one_of("minimal", list(FIELDS["minimal"].choices), FIELDS["minimal"].default),
+    "precision": _number("precision", float, 0, 1, None),
     "keep": _Field(lambda network, names: _names(network, names, "keep"), _names_schema, ()),
     "n": _number("n", int, 1, _MOST_ANSWERS, 1),
     "text": _Field(_text, lambda _: {"type": "string", "minLength": 1, "maxLength": _RULE_LETTERS}),

@@ -16,7 +16,7 @@ from sugenet.checker.accelerate.counting import MANY, CountPart, CountRegion, co
 from sugenet.checker.accelerate.enumeration import as_words, sets_of
 from sugenet.checker.accelerate.integers import array_problem
 from sugenet.checker.counting import see_parts, see_totals
-from sugenet.checker.form import Counted, Partition
+from sugenet.checker.form import Counted, Partition, Share
 from sugenet.checker.limit import Limit
 from sugenet.checker.problem import priced
 from sugenet.checker.setting import Asked, setting_of
@@ -28,7 +28,7 @@ _VISITED = 1 << 30  # largest number of combinations that are visited one by one
 _BUDGETS = 1 << 20  # largest number of distinct sums of weights, if inputs within a budget are counted
 
 
-def recount(certificate: Counted, asked: Asked, limit: Limit) -> str:
+def recount(certificate: Counted | Share, asked: Asked, limit: Limit) -> str:
     """Count again and compare, part by part; return what was checked.
 
     Raises

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final, NamedTuple, Self, final
 
 import numpy as np
 
-from sugenet.capacity.arguments import read_number
+from sugenet.capacity.arguments import rating_text, read_number
 from sugenet.capacity.thresholds import exact_number
 from sugenet.checker.form import exact
 from sugenet.errors import QuestionError, refuse
@@ -140,6 +140,27 @@ def named_region(region: Any) -> Any:
     return BALLS[parts[1]](read_number(parts[2], "radius"))
 
 
+def _share_of(precision: Any, ties: Ties) -> Fraction | None:
+    """Return a share of the inputs as the decimal that was written; None for all of them."""
+    if precision is None:
+        return None
+    share = Fraction(str(read_number(precision, "precision", QuestionError)))
+    refuse(
+        QuestionError,
+        (not 0 < share <= 1, f"precision={quoted(precision)} must be above 0 and at most 1, such as 0.95."),
+        (
+            share < 1 and ties != "lowest",
+            "precision= counts inputs by class, where ties go to the lowest. Leave out ties='against'.",
+        ),
+    )
+    return share if share < 1 else None
+
+
+def _part_text(precision: Fraction | None) -> str:
+    """Return a share of the inputs in words; nothing for all of them."""
+    return "" if precision is None else f", for at least {rating_text(100 * precision)} % of the inputs"
+
+
 def named_cost(cost: Any) -> Any:
     """Return a cost that may be given by name, such as ``"L1"``."""
     if not isinstance(cost, str):
@@ -233,6 +254,10 @@ def _if_given(field: Written, name: str) -> Written:
     return Written(write, lambda network, data: read(network, {name: None, **data}))
 
 
+_PRECISION = Written(
+    lambda question, _: ... if question.precision is None else str(question.precision),
+    lambda _, data: exact(data["precision"]) if "precision" in data else None,
+)
 _WHERE = Written(lambda question, network: limits_data(network, question.box), _read_limits)
 
 
@@ -480,6 +505,8 @@ class Why(_Kept):
     ties : {"lowest", "against"}, default: "lowest"
         ``"lowest"``: a tie goes to the lowest class, as in `predict`. ``"against"``: a tie counts as a
         change.
+    precision : float, Fraction or str, default: None
+        Share of the inputs that must keep the class. None: all of them.
 
     Raises
     ------
@@ -500,10 +527,17 @@ class Why(_Kept):
     """
 
     kind: ClassVar[str] = "why"
+    written: ClassVar[Mapping[str, Written]] = {**_Kept.written, "precision": _PRECISION}
+
+    precision: Any = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "precision", _share_of(self.precision, self.ties))
 
     def describe(self, network: Network) -> str:
         """Return the question in words."""
-        return f"why {super().describe(network)}"
+        return f"why {super().describe(network)}{_part_text(self.precision)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -524,6 +558,8 @@ class Suffices(_Kept):
         change.
     fixed : tuple of int, default: ()
         The features that stay.
+    precision : float, Fraction or str, default: None
+        Share of the inputs that must keep the class. None: all of them.
 
     Raises
     ------
@@ -547,15 +583,22 @@ class Suffices(_Kept):
     written: ClassVar[Mapping[str, Written]] = {
         **_Kept.written,
         "fixed": Written(lambda question, _: list(question.fixed), lambda _, data: tuple(data["fixed"])),
+        "precision": _PRECISION,
     }
 
     fixed: tuple[int, ...] = ()
     """Feature indices from 0, in increasing order."""
+    precision: Any = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "precision", _share_of(self.precision, self.ties))
 
     def describe(self, network: Network) -> str:
         """Return the claim in words."""
         names = ", ".join(network.encoder.feature_text[feature] for feature in self.fixed)
-        return f"{super().describe(network)}, while {names or 'nothing'} must stay"
+        stays = f"{super().describe(network)}, while {names or 'nothing'} must stay"
+        return f"{stays}{_part_text(self.precision)}"
 
 
 def _write_cost(question: WhatIf, network: Network) -> dict[str, Any]:

@@ -9,12 +9,15 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
+from sugenet.capacity.arguments import rating_text
 from sugenet.errors import CertificateError
 from sugenet.nn import Network
 from sugenet.problem.boxes import plain
 from sugenet.reason.envelope import Certified, Recorded, Source, is_outcome, opened
+from sugenet.reason.phrases import percent_text
 from sugenet.reason.questions import Suffices, Why, described_within
 from sugenet.reason.reasons.oracle import Contrast, Features
+from sugenet.reason.reasons.shares import share_of
 
 __all__ = ["Reason", "Reasons"]
 
@@ -42,7 +45,7 @@ class Reason(Certified):
 
     json: ClassVar[Mapping[str, Source]] = {
         name: name for name in ("label", "index", "names", "features", "conditions", "status")
-    }
+    } | {"share": lambda answer: ... if answer.share is None else answer.share}
     is_found = is_outcome("found")
     is_undecided = is_outcome("undecided")
 
@@ -79,6 +82,14 @@ class Reason(Certified):
     def is_certified(self) -> bool:
         """Whether there is a proof to check."""
         return self.proof_kind is not None
+
+    @property
+    def share(self) -> Fraction | None:
+        """Share of the inputs that keep the class, if a precision was asked for and they were counted."""
+        proof = self.certificate["proof"]
+        if self.proof_kind != "shares":
+            return None
+        return share_of(self.network, self.question, proof["reason"])
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -324,8 +335,17 @@ class Reasons(Recorded):
                 f"every reason has at least {self.lower} features."
             )
         lines = []
+        precision = self.question.precision
+        where += "" if precision is None else f", for at least {rating_text(100 * precision)} % of the inputs"
         for reason in self.reasons:
             size = len(reason.features)
+            if not size and precision is not None:
+                shown = "all" if reason.share is None else percent_text(reason.share)
+                lines.append(
+                    f"{label}, {where}: nothing needs to be known, {shown} of them keep the class "
+                    f"({mark('proved')} {reason.status})"
+                )
+                continue
             if not size:
                 lines.append(
                     f"{label}, {where}: nothing needs to be known, the class stays whatever changes "
@@ -335,6 +355,7 @@ class Reasons(Recorded):
             summary = (
                 f"{size} of {total} features: "
                 f"{mark('proved') + ' ' if reason.status != 'unknown' else ''}{reason.status}"
+                f"{'' if reason.share is None else ', ' + percent_text(reason.share) + ' keep the class'}"
             )
             lines.append(f"{label}, {where}, because {reason} ({summary})")
         return "\n".join(lines)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from sugenet.engines.walk.anneal import search
 from sugenet.engines.walk.listing import needed_changes
 from sugenet.engines.walk.singles import violating_singles
-from sugenet.errors import QuestionError, TooLargeError
+from sugenet.errors import QuestionError, TooLargeError, refuse
 from sugenet.nn import Network, network_of
 from sugenet.problem import L0, AnyInput, Clock, FeatureMove, Problem, Region, Ties, plain
 from sugenet.reason.counterfactuals import Counterfactual
@@ -23,6 +23,7 @@ from sugenet.reason.questions import Suffices, WhatIf, Why, described_within
 from sugenet.reason.reasons.answers import Reason, Reasons
 from sugenet.reason.reasons.hitting import HittingSets
 from sugenet.reason.reasons.oracle import Contrast, Features, Oracle
+from sugenet.reason.reasons.shares import probable
 from sugenet.reprs import quoted
 
 __all__ = ["each_reason", "why"]
@@ -44,6 +45,7 @@ def why(
     *,
     minimal: Minimal | None = "subset",
     n: int | Literal["all"] = 1,
+    precision: Any = None,
     target: Any = None,
     ties: Ties = "lowest",
     within: Any = None,
@@ -72,6 +74,9 @@ def why(
         first reason that is found.
     n : int or "all", default: 1
         How many reasons to list, shortest first.
+    precision : float, Fraction or str, default: None
+        Share of the inputs in the region, such as 0.95, that must keep the class while the features of the
+        reason stay. Inputs are counted exactly, as by `count`. None: all inputs.
     target : str or int, default: None
         Explain why the class is not this one, instead of why it is what it is.
     ties : {"lowest", "against"}, default: "lowest"
@@ -113,6 +118,9 @@ def why(
     >>> why(net, [+1, +1, -1, -1]).region
     'up to 2 features changed'
 
+    >>> why(net, [+1, +1, +1, -1], AnyInput(), precision=0.8).reasons[0].conditions()
+    ['x2 = +1']
+
     See Also
     --------
     whatif : the cheapest change of the class.
@@ -124,9 +132,20 @@ def why(
         raise QuestionError(f"n={quoted(n)} must be a number of reasons, at least 1, or 'all'.")
     network, clock = network_of(network).within(within), Clock(time_limit, threads, seed, notify)
     chosen = _nearest_region(network, x, target, ties, clock) if region is None else region
-    question = Why(x, chosen, target, ties)
+    question = Why(x, chosen, target, ties, precision)
+    refuse(
+        QuestionError,
+        (
+            question.precision is not None and n != 1,
+            f"n={quoted(n)} lists reasons for all inputs, and precision= finds one. Leave one of them out.",
+        ),
+    )
     prop, near = question.label_goal(network), question.near(network)
-    answer = _Search(network, Oracle(Problem(near, prop.goal), clock), question, minimal, n, each).run()
+    oracle = Oracle(Problem(near, prop.goal), clock)
+    if question.precision is None:
+        answer = _Search(network, oracle, question, minimal, n, each).run()
+    else:
+        answer = _probable(network, oracle, question, minimal, each)
     return replace(answer, is_nearest=region is None and not isinstance(chosen, AnyInput))
 
 
@@ -214,6 +233,50 @@ def each_reason(
     question = Why(x, chosen, target, ties)
     prop, near = question.label_goal(network), question.near(network)
     yield from _Search(network, Oracle(Problem(near, prop.goal), clock), question, "size", "all").each()
+
+
+def _probable(
+    network: Network,
+    oracle: Oracle,
+    question: Why,
+    minimal: Minimal | None,
+    tell: Callable[[Reason], None] | None,
+) -> Reasons:
+    """Answer a question with a precision: find a reason for all inputs, then drop features while the share is
+    reached.
+    """
+    clock, near = oracle.clock, oracle.problem.near
+    left = clock.left()
+    oracle.clock = clock if left is None else clock.within(left / 2)
+    whole = replace(question, precision=None)
+    first = _Search(network, oracle, whole, None if minimal is None else "subset", 1).run()
+    start = first.reasons[0] if first.reasons and first.reasons[0].is_found else None
+    features = frozenset(near.places) if start is None else frozenset(start.features)
+    dropped = probable(network, question, near, features, minimal, clock, is_stopped=first.interrupted)
+    if dropped.proof is None and start is not None:  # it suffices for all inputs, so for a share of them, too
+        status, contents = "sufficient", {"proof": start.certificate["proof"]}
+    else:
+        status, contents = dropped.status, {"proof": dropped.proof}
+    contents |= {"witness": [] if status == "minimal" else None}
+    if status == "minimum":
+        contents["contrasts"] = []
+    fixed = tuple(sorted(dropped.features))
+    claim = Suffices(question.sample, question.region, question.target, "lowest", fixed, question.precision)
+    reason = Reason(network, claim, status, envelope(network, claim, answer=status, **contents))
+    if tell is not None:
+        tell(reason)
+    return replace(
+        first,
+        question=question,
+        reasons=(reason,),
+        contrasts=(),
+        all_reasons=False,
+        all_contrasts=False,
+        lower=len(fixed) if status == "minimum" else 0,
+        order="features are dropped first without which the largest share of inputs keeps the class",
+        seconds=clock.seconds,
+        interrupted=dropped.is_stopped,
+    )
 
 
 class _Search:

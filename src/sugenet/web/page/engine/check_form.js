@@ -184,6 +184,7 @@ const PROOFS_ELSEWHERE = ["order", "lemma", "patches", "dual"];
 
 function question(kinds) {
   return (value, sizes) => {
+    if (isObject(value) && value.kind === "reason" && "precision" in value) throw new Beyond("the browser does not count shares of inputs.");
     const found = byField("kind", kinds, QUESTIONS_ELSEWHERE, "questions")(value, sizes);
     if ((found.target ?? null) !== null && found.target === found.label) throw new Wrong("the target is the class of the sample.");
     return found;
