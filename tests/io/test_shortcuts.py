@@ -182,24 +182,43 @@ def test_onnx_with_a_sum_that_is_read_at_once(name, tmp_path):
     assert np.abs(found.network.logits(X) - scores(module, X)).max() < 1e-11
 
 
-def test_streams_of_real_values_are_refused_by_name(tmp_path):
-    class Stream(nn.Module):  # Bi-Real: batch norms are added, signs are taken of the sum
-        def __init__(self):
-            super().__init__()
-            self.a, self.b, self.c = (Rows(8, 8, bias=False) for _ in range(3))
-            self.norms, self.cut = nn.ModuleList([nn.BatchNorm1d(8) for _ in range(3)]), Cut()
-            self.out = nn.Linear(8, 3)
+class BiReal(nn.Module):
+    """Bi-Real Net's blocks: sign, kernel, batch norm, and a shortcut of real values around all of them."""
 
-        def forward(self, x):
-            x = self.norms[0](self.a(x))
-            x = x + self.norms[1](self.b(self.cut(x)))
-            return self.out(self.cut(x + self.norms[2](self.c(self.cut(x)))))
+    def __init__(self, ins, width, blocks):
+        super().__init__()
+        self.first = nn.Sequential(kernel(ins, width), nn.BatchNorm2d(width))
+        self.kernels = nn.ModuleList([kernel(width, width) for _ in range(blocks)])
+        self.norms = nn.ModuleList([nn.BatchNorm2d(width) for _ in range(blocks)])
+        self.cut, self.out = Cut(), nn.Linear(width, 3)
 
-    module = trained(Stream())
+    def forward(self, x):
+        x = self.first(x)
+        for layer, norm in zip(self.kernels, self.norms, strict=True):
+            x = norm(layer(self.cut(x))) + x
+        return self.out(nn.functional.adaptive_avg_pool2d(x, 1).flatten(1))
+
+
+def test_bi_real_blocks_are_read_from_bits_and_otherwise_refused_by_name(tmp_path):
+    module, X = trained(BiReal(1, 4, 2)), samples((1, 4, 4), 100)
+    expected = scores(module, X)
+    network = sg.from_torch(module, torch.zeros(1, 1, 4, 4), inputs=sg.Bits())
+    assert np.abs(network.logits(X.reshape(100, -1)) - expected).max() < 1e-11
+    again = sg.read_onnx(exported(module, (1, 4, 4), tmp_path / "net.onnx"), inputs=sg.Bits())
+    assert np.abs(again.logits(X.reshape(100, -1)) - expected).max() < 1e-11
+    label = int(network.predict(X[:1].reshape(1, -1))[0])
+    answer = sg.verify(network, sg.Robust(X[0].reshape(-1), sg.Hamming(1)))
+    near = [X[0].reshape(-1) ^ (np.arange(16) == k) for k in range(16)]
+    stays = bool((network.predict(np.array(near).astype(int)) == label).all())
+    assert isinstance(answer, sg.Proved) == stays
+    sg.check(answer.certificate, network)
+    with pytest.raises(FileError, match=r"begins at what first.1 .* Take the sign of the first layer"):
+        sg.from_torch(module, torch.zeros(1, 1, 4, 4), inputs=sg.Integers(0, 255))
+    many = trained(BiReal(1, 8, 5))
     with pytest.raises(
-        FileError, match=r"begins at .*which is not -1 and \+1.*put a sign before the addition"
+        FileError, match=r"adds \d values whose scales have no common unit.*Put a sign before"
     ):
-        sg.from_torch(module, torch.zeros(1, 8), inputs=sg.Bits())
+        sg.from_torch(many, torch.zeros(1, 1, 4, 4), inputs=sg.Bits())
 
 
 def test_streams_of_integer_combinations_are_read(tmp_path):

@@ -12,7 +12,7 @@ import sugenet as sg
 from sugenet.errors import FileError
 from sugenet.io.exact import branches
 from sugenet.io.exact.branches import straightened
-from sugenet.io.exact.domains import Bits
+from sugenet.io.exact.domains import Bits, Integers
 from sugenet.io.exact.lower import lower
 from sugenet.io.exact.ops import (
     Affine,
@@ -282,6 +282,23 @@ STREAM = (
     Branches("a", ((Sign("s1"), M.conv(4, 4), scaled(4)), ())),
     Branches("b", ((Sign("s2"), M.conv(4, 4, size=1, pad=0)), (scaled(4),))),
 )
+BI_REAL = (
+    *START,
+    Branches("a", ((M.conv(4, 4), M.norm(4)), ())),
+    Branches("b", ((Sign("s1"), M.conv(4, 4), M.norm(4)), ())),
+)
+MAPS["blocks as in Bi-Real Net"] = (*BI_REAL, M.norm(4))
+MAPS["a real start, as in Bi-Real Net"] = (
+    *(*START, M.conv(4, 4, where="stem"), M.norm(4)),
+    Branches("a", ((Sign("s1"), M.conv(4, 4), M.norm(4)), ())),
+    M.norm(4),
+    Branches("b", ((), (Sign("s2"), M.conv(4, 4, size=1, pad=0), M.norm(4)))),
+)
+MAPS["a real clip beside -1 and +1"] = (
+    *START,
+    Branches("a", ((M.conv(4, 4), M.norm(4), Clip("hard", -1.0, 1.5)), ())),
+    M.norm(4),
+)
 MAPS["a real stream"] = (*STREAM, M.norm(4))
 MAPS["a real stream of scaled parts"] = (*STREAM, scaled(4), Branches("c", ((), (Sign("s3"), M.conv(4, 4)))))
 ENDS = ("signs", "float", "gap")
@@ -360,6 +377,40 @@ def test_random_streams_of_real_values():
         compared((*ops, LinearOp("out", maker.floats(3, width), maker.floats(3))), (6,), zero=1)
 
 
+def test_random_streams_with_batch_norms():
+    """Every input of small networks: blocks of a linear layer and a batch norm, added up without signs."""
+    for seed in range(8):
+        maker, width = Maker(seed), 4
+        ops = [maker.linear(width, 6), maker.norm(width), Sign("s0")]
+        ops += [maker.linear(width, width, "stem"), maker.norm(width)] if seed % 2 else []
+        for k in range(1 + seed % 3):
+            block = (Sign(f"s{k + 1}"), maker.linear(width, width, f"fc{k}"), maker.norm(width))
+            ops.append(Branches(f"add {k}", (block[seed % 2 == 0 and k == 0 :], ())))
+            ops += [maker.norm(width)] if seed == 5 else []
+        ops += [maker.norm(width), Sign("end")] if seed % 4 == 0 else []
+        compared((*ops, LinearOp("out", maker.floats(3, width), maker.floats(3))), (6,))
+
+
+def test_shortcuts_from_raw_bits():
+    """Branches that begin at the raw inputs, if they are declared as bits."""
+    maker = Maker(3)
+    block = (maker.linear(6, 6), maker.norm(6))
+    for ops in (
+        (Branches("a", (block, ())), Sign("s")),
+        (Branches("a", ((*block, Sign("s")), ())), maker.linear(4, 6), Sign("t")),
+        (maker.linear(4, 6, "stem"), maker.norm(4), Branches("a", ((Sign("s"), maker.linear(4, 4)), ()))),
+    ):
+        width = direct(ops, np.ones(6)).size
+        chain = OpChain("net", (6,), (*ops, LinearOp("out", maker.floats(3, width))))
+        compared(chain.ops, (6,))
+        with pytest.raises(FileError, match="inputs=Bits\\(\\) if raw samples are bits"):
+            lower(chain)
+        found = lower(chain, Bits(-3, 2))
+        X = np.array(list(product((-3, 2), repeat=6)))
+        expected = [direct(chain.ops, row.astype(float)) for row in X]
+        assert np.abs(found.network.logits(X == 2) - expected).max() <= 1e-9
+
+
 def test_ties_are_ties_of_the_file():
     """Whole thresholds that sums meet: what sign(0) is decides, and the report says so."""
     first, inner = LinearOp("a", np.ones((2, 3))), LinearOp("b", np.array([[1.0, 1.0], [1.0, -1.0]]))
@@ -421,16 +472,26 @@ REFUSED = [
     ),
     ((*START[:2], Branches("add", ((Sign("s"), M.conv(4, 4)), ()))), "begins at what bn gives"),
     (
-        (*START, Branches("add", ((M.conv(4, 4), M.norm(4)), (M.conv(4, 4), M.norm(4)))), Sign("s")),
-        "conv: a shortcut adds values after steps that .* not an integer combination.*put a sign before the",
+        (*START, Branches("add", tuple((M.conv(4, 4), M.norm(4)) for _ in range(6))), Sign("s")),
+        "channel 0 adds 6 values whose scales have no common unit, and no integer weights .* Put a sign",
+    ),
+    (
+        (
+            *START,
+            Branches("a", ((M.conv(4, 4), M.norm(4), Clip("relu", 0.0, np.inf)), ())),
+            Branches("b", ((Sign("s"), M.conv(4, 4)), ())),
+        ),
+        "conv: a shortcut adds values after steps that are clipped or bent. Put a sign before",
     ),
     (
         (
             *START,
             Branches("a", ((M.conv(4, 4), M.norm(4)), ())),
-            Branches("b", ((Sign("s"), M.conv(4, 4)), ())),
+            MaxPool("max", (2, 2), (2, 2)),
+            Flatten("f"),
+            LinearOp("out", M.floats(3, 16)),
         ),
-        "not an integer combination",
+        r"max: MaxPool of a real value that a shortcut was added to \(conv\)",
     ),
     (
         (
@@ -471,7 +532,7 @@ REFUSED = [
 @pytest.mark.parametrize(("ops", "why"), REFUSED)
 def test_what_cannot_be_carried_is_refused_by_name(ops, why):
     with pytest.raises(FileError, match=why):
-        lower(OpChain("net", (1, 4, 4), ops), Bits())
+        lower(OpChain("net", (1, 4, 4), ops), Integers(0, 255))
 
 
 def test_a_wrong_reading_of_a_shortcut_is_noticed(monkeypatch):

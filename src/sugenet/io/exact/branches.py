@@ -15,7 +15,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from sugenet.errors import FileError
+from sugenet.io.exact.domains import Bits, Inputs
 from sugenet.io.exact.evaluation import shape_behind
+from sugenet.io.exact.head import is_affine
 from sugenet.io.exact.integers import kernel_over, ungrouped
 from sugenet.io.exact.ops import (
     Affine,
@@ -39,8 +41,19 @@ from sugenet.io.exact.ops import (
 )
 from sugenet.io.exact.report import LayerReport, SignLocation
 from sugenet.io.exact.requantize import joined
+from sugenet.io.exact.separation import Separation, separated
 from sugenet.io.exact.signals import averaged_window, flat_order
-from sugenet.io.exact.steps import Pipeline, Step, per_channel, pipelines, smallest_sum
+from sugenet.io.exact.steps import (
+    HalfLine,
+    Pipeline,
+    Root,
+    Step,
+    Surd,
+    per_channel,
+    pipelines,
+    smallest_sum,
+    solved,
+)
 from sugenet.io.exact.units import bias_of, exact_weights, in_shared_units
 from sugenet.io.plain.refusals import refuse_if, within
 from sugenet.nn import Window
@@ -136,7 +149,7 @@ class _RealTerm:
 class RealValue:
     """A real value: a sum of terms and of a form that was added to them, and the steps after the addition.
 
-    If there are several terms, their steps are rational.
+    If there are several terms, their steps are affine.
     """
 
     terms: tuple[_RealTerm, ...]
@@ -155,6 +168,11 @@ class RealValue:
         forms = [*(term.reads for term in self.terms), *([self.added] if self.added else [])]
         return tuple(dict.fromkeys(lane for form in forms for lane in form.lanes))
 
+    @property
+    def bits(self) -> tuple[tuple[Lane, Row], ...]:
+        """The lanes that are added, with their factors."""
+        return () if self.added is None else self.added.terms
+
     def then(self, step: Step) -> RealValue:
         """Return the value after one more step."""
         if self.added is None and len(self.terms) == 1:
@@ -162,30 +180,28 @@ class RealValue:
         return replace(self, later=(*self.later, step))
 
     def settled(self) -> RealValue:
-        """Return the value with its last steps multiplied into the terms; they must be rational."""
-        if not self.later:
-            return self
-        scales, shifts = _lines(self.later, self.shape[0], self.where)
-        zero, first = constants(0, len(scales)), self.terms[0]
-        moved = Affine(self.where, scales, zero)
-        terms = [replace(term, steps=(*term.steps, moved)) for term in self.terms[1:]]
-        first = replace(first, steps=(*first.steps, Affine(self.where, scales, shifts)))
-        added = None if self.added is None else self.added.moved(moved)
-        return RealValue((first, *terms), self.shape, added)
+        """Return the value with its last steps moved into the terms; all steps must be affine."""
+        first, *others = self.terms
+        if self.later and self.added is not None:
+            others.append(_RealTerm(_depthwise(self.added.shape, self.where), self.added))
+        terms = (
+            replace(first, steps=(*first.steps, *self.later)),
+            *(replace(term, steps=(*term.steps, *map(_scaling, self.later))) for term in others),
+        )
+        for term in terms:
+            refuse_if(
+                any(isinstance(step, Clip | Leaky) for step in term.steps),
+                term.layer.where,
+                f"a shortcut adds values after steps that are clipped or bent. {NEEDED}",
+            )
+        return RealValue(terms, self.shape, None if self.later else self.added)
 
 
-def _lines(steps: Sequence[Step], count: int, where: str) -> tuple[Row, Row]:
-    """Return steps as one scale and one shift per channel."""
-    lines = [line.line() for line in pipelines(steps, count)]
-    known = [line for line in lines if line is not None]
-    refuse_if(
-        len(known) < len(lines),
-        where,
-        "a shortcut adds values after steps that are clipped or have a square root (a batch norm), so "
-        f"they are not an integer combination. {NEEDED}",
-    )
-    scales, shifts = (np.array([line[k] for line in known], dtype=object) for k in (0, 1))
-    return scales, shifts
+def _scaling(step: Step) -> Step:
+    """Return an affine step without its constant."""
+    if isinstance(step, BatchNorm):
+        return replace(step, beta=np.zeros_like(step.beta), mean=np.zeros_like(step.mean))
+    return replace(step, shift=np.zeros(1)) if isinstance(step, Affine) else step
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,82 +273,238 @@ def neurons_of(value: RealValue, sign: Sign, zero: int) -> LaneNeurons:
     """Return the sign of a real value, as integer weights over lanes with one threshold each.
 
     Terms whose steps are rational, and what is added to them, are one integer combination. A single term may
-    also have steps that are clipped or have a square root.
+    also have steps that are clipped or have a square root. Other sums are compared with sums whose factors
+    are integers, at all values of the terms.
     """
-    count, (first, *others) = value.shape[0], value.terms
-    steps, later = (pipelines(parts, count) for parts in (first.steps, value.later))
-    whole: list[_Channel] = []
-    if others or (value.added is not None and all(line.line() is not None for line in steps)):
-        whole, window = _channels(value, value.lanes, [Pipeline(())] * count, later)
-    if not others and not (whole and all(channel.is_small for channel in whole)):
-        nothing = Affine(value.where, np.zeros(1), np.zeros(1))
-        beside = None if value.added is None else value.added.moved(nothing)
-        bare = RealValue((replace(first, steps=()),), value.shape, beside)
-        alone, window = _channels(bare, first.reads.lanes, steps, later)
-    starts = _starts(value.lanes)
-    row, column = (p // d for p, d in zip(window.pads[:2], window.dilation, strict=True))
-    neurons = []
-    for c in range(count):
-        if whole and (others or whole[c].is_small):
-            refuse_if(
-                not whole[c].is_small,
-                value.where,
-                f"a shortcut adds values whose scales have no common unit of 16 bits. {NEEDED}",
-            )
-            neurons.append(whole[c].solved(sign, zero))
-        elif value.added is None:
-            neurons.append(alone[c].solved(sign, zero))
-        else:
-            bits = [
-                _Bit((starts[lane] + c, row, column), scale[c], lane.low[c], lane.high[c])
-                for lane, scale in value.added.terms
-            ]
-            neurons.append(_joined(alone[c], bits, value.added.shift[c], sign, zero, value.where))
-    return LaneNeurons(value.where, sign, value.shape, value.lanes, neurons, window)
+    count = value.shape[0]
+    lines, later = [pipelines(term.steps, count) for term in value.terms], pipelines(value.later, count)
+    several = len(lines) > 1 or value.added is not None
+    neurons: list[_LaneNeuron | None] = [None] * count
+    window = None
+    if several and all(line.line() is not None for column in lines for line in column):
+        whole, window = _channels(value, lines, later)
+        neurons = [channel.solved(sign, zero) if channel.is_small else None for channel in whole]
+    elif not several:
+        bare = RealValue((replace(value.terms[0], steps=()),), value.shape)
+        alone, window = _channels(bare, [[Pipeline(())] * count], later, lines[0])
+        neurons = [channel.solved(sign, zero) for channel in alone]
+    if window is None or None in neurons:
+        mixed, window = _mixed_neurons(value, lines, later, sign, zero)
+        neurons = [one or other for one, other in zip(neurons, mixed, strict=True)]
+    made = [neuron for neuron in neurons if neuron is not None]
+    return LaneNeurons(value.where, sign, value.shape, value.lanes, made, window)
 
 
 def _channels(
-    value: RealValue, lanes: Sequence[Lane], steps: Sequence[Pipeline], later: Sequence[Pipeline]
+    value: RealValue,
+    lines: Sequence[Sequence[Pipeline]],
+    later: Sequence[Pipeline],
+    steps: Sequence[Pipeline] = (),
 ) -> tuple[list[_Channel], Window]:
-    """Return the channels of a real value whose sums are those of some lanes, and their window."""
-    weights, constant, window = _summed_terms(value)
-    unit, max_size = _sizes(lanes)
+    """Return the channels of a real value whose terms have rational lines, and their window."""
+    known = [[line.line() or (Fraction(0), Fraction(0)) for line in column] for column in lines]
+    scales = [np.array([scale for scale, _ in column], dtype=object) for column in known]
+    constant = value.added.shift if value.added is not None else constants(0, value.shape[0])
+    for term, column, scale in zip(value.terms, known, scales, strict=True):
+        constant = constant + scale * _constant(term) + [shift for _, shift in column]
+    weights, window = _combined(value, scales, [factor for _, factor in value.bits])
+    unit, max_size = _sizes(value.lanes)
     channels = []
-    for row, shift, line, after in zip(weights, constant.tolist(), steps, later, strict=True):
+    for c, row in enumerate(weights):
         worth = _common(row.reshape(-1).tolist())
-        channels.append(_Channel(row / worth, worth * unit, shift, unit, line, after, max_size))
+        line = Pipeline((*(steps[c].parts if steps else ()), *later[c].parts))
+        channels.append(_Channel(row / worth, worth * unit, constant[c], unit, line, max_size))
     return channels, window
 
 
-def _summed_terms(value: RealValue) -> tuple[Array, Row, Window]:
-    """Return a real value, before its last steps, as weights over its lanes, constants and a window."""
-    lanes, pieces, constant = value.lanes, [], constants(0, value.shape[0])
-    for term in value.terms:
-        scales, shifts = _lines(term.steps, value.shape[0], term.layer.where)
-        kernel, form, layer = _kernel(term), term.reads, term.layer
-        shifted = kernel.reshape(*kernel.shape[:2], -1).sum(axis=2) @ form.shift + np.array(
-            bias_of(layer), object
-        )
-        constant = constant + scales * shifted + shifts
-        window = Window(_maps(form.shape), kernel.shape[2:], layer.stride, layer.dilation, layer.pads)
-        wide = [kernel * factor[:, None, None] * scales[:, None, None, None] for _, factor in form.terms]
-        pieces.append((form.lanes, np.concatenate(wide, axis=1), window))
-    if value.added is not None:
-        constant = constant + value.added.shift
-        for lane, factor in value.added.terms:
-            diagonal = np.full((len(factor), len(factor)), Fraction(0), dtype=object)
-            np.fill_diagonal(diagonal, factor)
-            pieces.append(((lane,), diagonal[:, :, None, None], Window(_maps(lane.shape), 1)))
-    combined = kernel_over(lanes, pieces)
+def _constant(term: _RealTerm) -> Row:
+    """Return the constants of a term before its steps."""
+    kernel = _kernel(term)
+    shifted = kernel.reshape(*kernel.shape[:2], -1).sum(axis=2) @ term.reads.shift
+    return np.asarray(shifted + np.array(bias_of(term.layer), object))
+
+
+def _wide(term: _RealTerm) -> Array:
+    """Return the exact weights of a term over the values of its lanes."""
+    kernel = _kernel(term)
+    return np.concatenate([kernel * factor[:, None, None] for _, factor in term.reads.terms], axis=1)
+
+
+def _combined(value: RealValue, scales: Sequence[Row], bits: Sequence[Row]) -> tuple[Array, Window]:
+    """Return a real value, without constants, as weights over its lanes, and its window.
+
+    `scales` has the factors of each term, `bits` those of each lane that is added.
+    """
+    pieces = []
+    for term, scale in zip(value.terms, scales, strict=True):
+        layer, kernel = term.layer, _wide(term)
+        window = Window(_maps(term.reads.shape), kernel.shape[2:], layer.stride, layer.dilation, layer.pads)
+        pieces.append((term.reads.lanes, kernel * scale[:, None, None, None], window))
+    for (lane, _), factor in zip(value.bits, bits, strict=True):
+        diagonal = np.full((len(factor), len(factor)), Fraction(0), dtype=object)
+        np.fill_diagonal(diagonal, factor)
+        pieces.append(((lane,), diagonal[:, :, None, None], Window(_maps(lane.shape), 1)))
+    combined = kernel_over(value.lanes, pieces)
     if combined is None:
         raise FileError(
             f"{value.where}: a shortcut around layers whose windows move differently, or that change the "
             "size of its maps."
         )
     weights, window = combined
-    count = value.shape[0]
-    total = weights.reshape(-1, count, *weights.shape[1:]).sum(axis=0)
-    return np.asarray(total), constant, window
+    total = weights.reshape(-1, value.shape[0], *weights.shape[1:]).sum(axis=0)
+    return np.asarray(total), window
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """The values of a sum: ``low + step * u`` for the integers u of 0..top."""
+
+    low: Fraction
+    step: Fraction
+    top: int
+
+    @classmethod
+    def of(cls, row: Array, low: Array, high: Array, padded: bool) -> _Sums:
+        """Return the sums of weighted two-valued inputs, some of which may be padded with 0."""
+        ends = list(zip((row * low).reshape(-1).tolist(), (row * high).reshape(-1).tolist(), strict=True))
+        none = (Fraction(0),) if padded else ()
+        step = _common({a for end in ends for a in end} if padded else {b - a for a, b in ends})
+        least, most = (sum((best(*end, *none) for end in ends), Fraction(0)) for best in (min, max))
+        return cls(least, step, int((most - least) / step))
+
+    def end(self, high: bool) -> Fraction:
+        """Return the smallest or the largest value."""
+        return self.low + self.step * self.top * high
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One of several values that are added: a function of sums."""
+
+    line: Pipeline
+    sums: _Sums
+
+    @property
+    def size(self) -> Surd | None:
+        """The change of the value per step of the sums, without its sign; None if it is clipped or bent."""
+        if not self.line.is_affine:
+            return None
+        factor, root = self.sums.step, Fraction(1)
+        for part in self.line.parts:
+            if isinstance(part, Root):
+                factor, root = factor * part.gamma / part.v, root * part.v
+            else:
+                factor *= part[0]  # type: ignore[index,operator]
+        return Surd.of(1).times(Fraction(1), root).times(abs(factor))
+
+
+@dataclass(frozen=True)
+class _Mixed:
+    """A neuron over several parts: a factor for each, and the smallest sum that is on."""
+
+    factors: tuple[Fraction, ...]
+    min_sum: Fraction
+    falls: bool = False
+    met: bool = False
+
+
+def _mixed(parts: Sequence[_Part], later: Pipeline, zero: int) -> _Mixed | None:
+    """Return the sign of a sum of parts as an integer combination; None if there is no small one."""
+    half = solved(later, HalfLine(True, zero == 1, Surd.of(0)))
+    none = (Fraction(0),) * len(parts)
+    if isinstance(half, bool):
+        return _Mixed(none, Fraction(0 if half else 1))
+    turn = 1 if half.up else -1
+    turns = [turn * part.line.direction() for part in parts]
+    firsts = [part.sums.end(up < 0) for part, up in zip(parts, turns, strict=True)]
+    groups: dict[Surd | None, list[int]] = {}
+    for k, part in enumerate(parts):
+        if part.sums.top and turns[k]:
+            groups.setdefault(part.size, []).append(k)
+    if None in groups:
+        found = _clipped(parts, firsts, turns, later, zero) if len(groups) == 2 else None
+    else:
+        end = half.end.times(Fraction(turn))
+        for part, first in zip(parts, firsts, strict=True):
+            end = end.minus(part.line(first).times(Fraction(turn)))
+        tops = [sum(parts[k].sums.top for k in group) for group in groups.values()]
+        found = separated([size for size in groups if size], tops, end, half.closed)
+    if found is None or isinstance(found, bool):
+        return None if found is None else _Mixed(none, Fraction(0 if found else 1))
+    factors, min_sum = list(none), Fraction(found.least) - Fraction(1, 2)
+    for group, each in zip(groups.values(), found.factors, strict=True):
+        for k in group:
+            factors[k] = turns[k] * each / parts[k].sums.step
+            min_sum += factors[k] * firsts[k]
+    return _Mixed(tuple(factors), min_sum, turns[0] < 0, found.met)
+
+
+def _clipped(
+    parts: Sequence[_Part], firsts: Sequence[Fraction], turns: Sequence[int], later: Pipeline, zero: int
+) -> Separation | None:
+    """Return the integers for a first part that is clipped or bent, beside rational ones of one size."""
+    (clipped, *others), top = parts, parts[0].sums.top
+    count = sum(part.sums.top for part in others)
+    size = next(part.size.rational for part in others if part.size is not None and part.sums.top)
+    start = sum((p.line(at).rational for p, at in zip(others, firsts[1:], strict=True)), Fraction(0))
+    table, met = np.zeros((top + 1, count + 1), np.int64), False
+    for high in range(count + 1):
+        added = (Fraction(1), start + later.direction() * size * high)
+        line = Pipeline((*clipped.line.parts, added, *later.parts))
+        min_sum = smallest_sum(line, Fraction(0), zero != 1, clipped.sums.step, clipped.sums.low)
+        falling = top if turns[0] < 0 else 0
+        column = min_sum if isinstance(min_sum, bool) else np.arange(top + 1) - falling >= min_sum.least
+        table[:, high] = column
+        met |= not isinstance(min_sum, bool) and min_sum.met
+    p, q, steps, wrong = joined(table, 1)
+    return None if wrong else Separation((p, q), int(steps[0, 0]), met)
+
+
+def _mixed_neurons(
+    value: RealValue, lines: Sequence[Sequence[Pipeline]], later: Sequence[Pipeline], sign: Sign, zero: int
+) -> tuple[list[_LaneNeuron], Window]:
+    """Return the sign of a sum of terms that have no common unit."""
+    tables = [_wide(term) for term in value.terms]
+    starts = [_constant(term) for term in value.terms]
+    ends = [
+        tuple(
+            np.concatenate([getattr(lane, end) for lane in term.reads.lanes])[:, None, None]
+            for end in ("low", "high")
+        )
+        for term in value.terms
+    ]
+    found = []
+    for c in range(value.shape[0]):
+        parts = [
+            _Part(
+                line if start[c] == 0 else Pipeline(((Fraction(1), start[c]), *line.parts)),
+                _Sums.of(table[c], low, high, any(term.layer.pads)),
+            )
+            for term, line, table, start, (low, high) in zip(
+                value.terms, (column[c] for column in lines), tables, starts, ends, strict=True
+            )
+        ]
+        for lane, factor in value.bits:
+            one = np.array([[[Fraction(1)]]], dtype=object)
+            sums = _Sums.of(one, lane.low[c : c + 1], lane.high[c : c + 1], False)
+            parts.append(_Part(Pipeline(((factor[c], Fraction(0)),)), sums))
+        shift = value.added.shift[c] if value.added is not None else Fraction(0)
+        line = Pipeline(((Fraction(1), shift), *later[c].parts))
+        neuron = _mixed(parts, line, zero)
+        if neuron is None:
+            raise FileError(
+                f"{value.where}: channel {c} adds {len(parts)} values whose scales have no common unit, and "
+                f"no integer weights whose sums have 30 bits agree with its sign. {NEEDED}"
+            )
+        if neuron.met and zero == 0:
+            raise _tied(sign)
+        found.append(neuron)
+    factors = np.array([neuron.factors for neuron in found], dtype=object).T
+    weights, window = _combined(value, factors[: len(tables)], factors[len(tables) :])
+    return [
+        _LaneNeuron(row, neuron.min_sum, neuron.falls, neuron.met, np.inf)
+        for row, neuron in zip(weights, found, strict=True)
+    ], window
 
 
 def _kernel(term: _RealTerm) -> Array:
@@ -357,28 +529,15 @@ def _sizes(lanes: Sequence[Lane]) -> tuple[Fraction, int]:
     return unit, int(max(abs(value / unit) for value in values))
 
 
-@dataclass(frozen=True)
-class _Bit:
-    """A two-valued term of a neuron: the position of its weight, its scale and its values."""
-
-    index: tuple[int, int, int]
-    scale: Fraction
-    low: Fraction
-    high: Fraction
-
-
 @dataclass(frozen=True, eq=False)
 class _Channel:
-    """One neuron: ``later(steps(worth * s + constant))`` for the integer sum s of weighted values in
-    units.
-    """
+    """One neuron: ``line(worth * s + constant)`` for the integer sum s of weighted values in units."""
 
     weights: Row
     worth: Fraction
     constant: Fraction
     unit: Fraction
-    steps: Pipeline
-    later: Pipeline
+    line: Pipeline
     max_size: int
     """Largest absolute value, in units."""
 
@@ -394,9 +553,8 @@ class _Channel:
 
     def solved(self, sign: Sign, zero: int) -> _LaneNeuron:
         """Return weights over the values themselves, and the smallest sum that is on."""
-        line = Pipeline((*self.steps.parts, *self.later.parts))
-        falls = line.direction() * self.worth < 0
-        min_sum = smallest_sum(line, Fraction(0), zero != 1, self.worth, self.constant)
+        falls = self.line.direction() * self.worth < 0
+        min_sum = smallest_sum(self.line, Fraction(0), zero != 1, self.worth, self.constant)
         weights = self.weights / self.unit
         if isinstance(min_sum, bool):
             return _LaneNeuron(weights * 0, Fraction(0 if min_sum else 1), False, False, np.inf)
@@ -409,49 +567,7 @@ class _Channel:
         )
 
 
-def _joined(
-    channel: _Channel, bits: Sequence[_Bit], shift: Fraction, sign: Sign, zero: int, where: str
-) -> _LaneNeuron:
-    """Return the same neuron if the steps have a square root, or the weights would be large.
-
-    The number of high terms decides how large the sum must be. One weighted sum of both expresses that.
-    """
-    refuse_if(
-        len({bit.scale * (bit.high - bit.low) for bit in bits}) > 1,
-        where,
-        f"a batch norm is added to a shortcut that has terms of several sizes. {NEEDED}",
-    )
-    count, step = len(bits), bits[0].scale * (bits[0].high - bits[0].low)
-    start = sum((bit.scale * bit.low for bit in bits), shift)
-    reach = channel.reach
-    falls = channel.steps.direction() * channel.later.direction() * channel.worth < 0
-    table = np.zeros((2 * reach + 1, count + 1), np.int64)
-    met, sums = False, np.arange(-reach, reach + 1)
-    up = step * channel.later.direction() > 0
-    for high in range(count + 1):
-        line = Pipeline((*channel.steps.parts, (Fraction(1), start + step * high), *channel.later.parts))
-        min_sum = smallest_sum(line, Fraction(0), zero != 1, channel.worth, channel.constant)
-        column = high if up else count - high
-        table[:, column] = min_sum if isinstance(min_sum, bool) else sums >= min_sum.least
-        met |= not isinstance(min_sum, bool) and min_sum.met and abs(min_sum.least) <= reach + 1
-    if met and zero == 0:
-        raise _tied(sign)
-    p, q, steps, wrong = joined(table, 1)
-    refuse_if(wrong, where, f"{wrong} pairs of a sum and a shortcut agree with no weighted sum. {NEEDED}")
-    weights = (-p if falls else p) * channel.weights / channel.unit
-    # p (s + reach) + q m, where m counts the terms that are high, or those that are low
-    threshold = Fraction(int(steps[0, 0])) - p * reach - Fraction(1, 2)
-    for bit in bits:
-        each = Fraction(q, 1) / (bit.high - bit.low) * (1 if up else -1)
-        weights[bit.index] += each
-        threshold += each * (bit.low if up else bit.high)
-    return _LaneNeuron(weights, threshold, falls, met, np.inf)
-
-
-NEEDED = (
-    "A sign of several real values at once has no small whole weights: put a sign before the addition, "
-    "so that what is added are -1 and +1."
-)
+NEEDED = "Put a sign before the addition, so that what is added are -1 and +1."
 
 
 def _tied(sign: Sign) -> FileError:
@@ -529,8 +645,12 @@ class Straight:
     """The operations of all signs of the file."""
 
 
-def straightened(chain: OpChain, zero: Literal[1, -1] | None = None) -> Straight:
+def straightened(
+    chain: OpChain, zero: Literal[1, -1] | None = None, inputs: Inputs | None = None
+) -> Straight:
     """Return a chain without branches; `zero` is the value of sign(0) if the file defines it as 0.
+
+    Branches may begin at raw inputs that are declared as bits.
 
     Raises
     ------
@@ -544,7 +664,7 @@ def straightened(chain: OpChain, zero: Literal[1, -1] | None = None) -> Straight
             chain, tuple((SignLocation(k, op.where, None),) for k, op in enumerate(signs)), {}, where
         )
     numbers = {id(op): number for number, op in reversed(list(enumerate(signs)))}  # of duplicates, the first
-    walk = _Straightening(zero, numbers, chain.shape)
+    walk = _Straightening(zero, numbers, chain.shape, inputs)
     with within(chain.source):
         walk.top(chain.ops)
     return Straight(replace(chain, ops=tuple(walk.ops)), tuple(walk.parts), walk.reports, where)
@@ -558,6 +678,7 @@ class _Straightening:
     zero: Literal[1, -1] | None
     numbers: dict[int, int]
     shape: tuple[int, ...]
+    inputs: Inputs | None = None
     ops: list[Op] = field(default_factory=list)
     parts: list[tuple[SignLocation, ...]] = field(default_factory=list)
     reports: dict[int, LayerReport] = field(default_factory=dict)
@@ -571,6 +692,7 @@ class _Straightening:
     def __post_init__(self) -> None:
         self.ends: list[tuple[int, ...]] = []
         """The shape after each operation so far."""
+        self.raw = self.shape
 
     # -- outside of branches ---------------------------------------------------------------------------------
 
@@ -587,7 +709,7 @@ class _Straightening:
             elif (moved := self._moved(value, op)) is not None:
                 value = moved
             elif isinstance(value, RealValue):
-                value = self._behind_real(value, op)
+                value = self._behind_real(value, op, waiting)
             else:
                 self._behind_sum(value, op, waiting)
                 value = None
@@ -612,23 +734,32 @@ class _Straightening:
     def _fork(self, op: Branches) -> _Value:
         """Return the values that branches start from: two-valued, or a layer over two-valued ones."""
         last = max((k for k, made in enumerate(self.ops) if isinstance(made, Sign | Quantize)), default=None)
-        behind = self.ops[last + 1 :] if last is not None else []
+        start = 0 if last is None else last + 1
+        behind = self.ops[start:]
         real = next(
             (k for k, made in enumerate(behind) if not isinstance(made, Affine | Flatten | MaxPool)),
             len(behind),
         )
-        if last is None:
+        if last is not None:
+            made, shape = self.ops[last], self.ends[last]
+            if not isinstance(made, Sign):
+                raise FileError(
+                    f"{op.where}: a shortcut of values on several levels ({made.where}). Additions of "
+                    "quantized values are read from integer ONNX files (QDQ, QOperator); here -1 and +1 can "
+                    "be added."
+                )
+            ends: tuple[Any, Any] = made.low, made.high
+        elif isinstance(self.inputs, Bits):
+            shape, ends = self.raw, (self.inputs.low, self.inputs.high)
+        else:
             what = f"what {self.ops[-1].where} gives" if self.ops else "the raw inputs"
-            raise FileError(f"{op.where}: a shortcut that begins at {what}, which is not -1 and +1. {NEEDED}")
-        sign, shape = self.ops[last], self.ends[last]
-        if not isinstance(sign, Sign):
             raise FileError(
-                f"{op.where}: a shortcut of values on several levels ({sign.where}). Additions of quantized "
-                "values are read from integer ONNX files (QDQ, QOperator); here -1 and +1 can be added."
+                f"{op.where}: a shortcut that begins at {what}, which is not -1 and +1. Take the sign of the "
+                "first layer before the shortcut, or declare inputs=Bits() if raw samples are bits."
             )
-        low, high = (constants(value, shape[0]) for value in (sign.low, sign.high))
+        low, high = (constants(end, shape[0]) for end in ends)
         behind, after_real = behind[:real], behind[real:]
-        for made, after in zip(behind, self.ends[last + 1 :], strict=False):
+        for made, after in zip(behind, self.ends[start:], strict=False):
             if isinstance(made, Affine):
                 low, high = (Form(shape, (), row).moved(made).shift for row in (low, high))
             elif isinstance(made, Flatten):
@@ -637,7 +768,7 @@ class _Straightening:
             shape = after
         lane = Lane(shape, low, high)
         self.lanes = (lane,)
-        del self.ops[last + 1 + real :], self.ends[last + 1 + real :]
+        del self.ops[start + real :], self.ends[start + real :]
         self.shape = shape
         return self._end(Form.of(lane), list(after_real))
 
@@ -684,7 +815,10 @@ class _Straightening:
         )
         scales, tail = dict(form.terms), (1,) * (kernel.ndim - 2)
         blocks = [
-            kernel * scales.get(lane, constants(0, lane.shape[0])).reshape(-1, *tail) for lane in self.lanes
+            kernel * scales[lane].reshape(-1, *tail)
+            if lane in scales
+            else np.full((len(kernel), lane.shape[0], *kernel.shape[2:]), Fraction(0), dtype=object)
+            for lane in self.lanes
         ]
         each = kernel.reshape(*kernel.shape[:2], -1).sum(axis=2)
         bias = np.array(bias_of(op), dtype=object) + each @ form.shift
@@ -711,25 +845,15 @@ class _Straightening:
             Form((prod(form.shape),), terms, np.repeat(form.shift, per)), replace(layer, weights=weights)
         )
 
-    def _behind_real(self, value: RealValue, op: Op) -> _Value | None:
-        """Add the sign of a real value that a shortcut was added to, or the scores after it."""
+    def _behind_real(self, value: RealValue, op: Op, later: Sequence[Op]) -> _Value | None:
+        """Add the sign of a real value that a shortcut was added to, or the start of the scores after it."""
         if isinstance(op, Sign):
             return self._signed(value, op)
-        if isinstance(op, LinearOp) and len(value.shape) == 1:
-            value = value.settled()
-            wide, constant, _ = _summed_terms(value)
-            weights, bias = exact_weights(op.weights, op.where), np.array(bias_of(op), dtype=object)
-            lane_of = {
-                lane: wide[:, start : start + lane.shape[0], 0, 0]
-                for lane, start in _starts(value.lanes).items()
-            }
-            blocks = [
-                weights @ lane_of[lane]
-                if lane in lane_of
-                else np.full((len(weights), lane.shape[0]), Fraction(0), object)
-                for lane in self.lanes
-            ]
-            self._plain(LinearOp(op.where, np.concatenate(blocks, axis=1), bias + weights @ constant))
+        if is_affine([op, *later]):
+            layers = [(self._over(term.reads, _narrow(term)), *term.steps) for term in value.terms]
+            if value.added is not None:
+                layers.append((self._over(value.added, _identity(value.shape, value.where)),))
+            self._emit(Branches(value.where, tuple(layers)), *value.later, op)
             self.lanes = ()
             return None
         raise FileError(
@@ -865,8 +989,6 @@ def _total(where: str, values: Sequence[_Value]) -> _Value:
     assert isinstance(real, RealValue)
     if len(reals) > 1 or real.later:
         settled = [value.settled() for value in reals if isinstance(value, RealValue)]
-        for term in (term for value in settled for term in value.terms):
-            _lines(term.steps, real.shape[0], term.layer.where)
         forms += [value.added for value in settled if value.added is not None]
         real = RealValue(tuple(term for value in settled for term in value.terms), real.shape)
     more = [form for form in (*forms, real.added) if isinstance(form, Form)]
@@ -881,6 +1003,15 @@ def _identity(shape: tuple[int, ...], where: str) -> LinearOp | Convolution:
     if len(shape) == 1:
         return LinearOp(where, np.eye(shape[0]))
     return Convolution(where, np.eye(shape[0])[:, :, None, None])
+
+
+def _narrow(term: _RealTerm) -> LinearOp | Convolution:
+    """Return the layer of a term as the file has it: linear if it reads flat features."""
+    layer = term.layer
+    if len(term.reads.shape) == 3:
+        return layer
+    weights = ungrouped(np.asarray(layer.weights), layer.groups)[:, :, 0, 0]
+    return LinearOp(layer.where, weights, layer.bias)
 
 
 def _depthwise(shape: tuple[int, ...], where: str) -> Convolution:

@@ -20,14 +20,26 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from math import gcd, isqrt, lcm, prod
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from sugenet.errors import FileError
 from sugenet.io.exact.evaluation import shape_behind
-from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Convolution, Flatten, LinearOp, Op, Pad
+from sugenet.io.exact.ops import (
+    Affine,
+    AveragePool,
+    BatchNorm,
+    Branches,
+    Convolution,
+    Flatten,
+    LinearOp,
+    Op,
+    Pad,
+    every,
+)
 from sugenet.io.exact.signals import LevelSignal, averaged_window, flat_order
 from sugenet.io.exact.steps import Pipeline, Surd, pipelines, rational_root
 from sugenet.io.exact.units import bias_of, exact_weights
@@ -146,8 +158,8 @@ _MOST = 1 << 22
 
 def is_affine(ops: Sequence[Op]) -> bool:
     """Return whether `head_of_tail` takes these operations: only affine maps, with at least one layer."""
-    return any(isinstance(op, LinearOp | Convolution) for op in ops) and all(
-        isinstance(op, _AFFINE) for op in ops
+    return any(isinstance(op, LinearOp | Convolution) for op in every(ops)) and all(
+        isinstance(op, _AFFINE) for op in every(ops)
     )
 
 
@@ -163,7 +175,7 @@ def head_of_tail(levels: LevelSignal, ops: Sequence[Op], source: str) -> tuple[H
     """
     assert is_affine(ops)
     assert levels.pad is None
-    roots = [op for op in ops if isinstance(op, BatchNorm) and not _is_rational(op)]
+    roots = [op for op in every(ops) if isinstance(op, BatchNorm) and not _is_rational(op)]
     made = _Backwards(levels, tuple(ops)).run()
     if roots:
         made, grid = _rounded(made, levels.top)
@@ -205,24 +217,30 @@ class _Backwards:
 
     def __init__(self, levels: LevelSignal, ops: tuple[Op, ...]) -> None:
         self.levels, self.ops = levels, ops
-        self.shapes = [levels.shape]
-        for op in ops:
-            self.shapes.append(shape_behind(op, self.shapes[-1]))
+        self.count = prod(_shapes(ops, levels.shape)[-1])
 
     def run(self) -> _Affine:
-        count = prod(self.shapes[-1])
-        rows = np.full((count, count), Fraction(0), dtype=object)
-        rows[np.arange(count), np.arange(count)] = Fraction(1)
-        self.offset, self.error = [Fraction(0)] * count, Fraction(0)
-        for index in range(len(self.ops) - 1, -1, -1):
-            _small(count * prod(self.shapes[index]), self.ops[index])
-            rows = self._before(rows, index)
+        rows = np.full((self.count, self.count), Fraction(0), dtype=object)
+        rows[np.arange(self.count), np.arange(self.count)] = Fraction(1)
+        self.offset, self.error = [Fraction(0)] * self.count, Fraction(0)
+        rows = self._through(rows, self.ops, self.levels.shape, self._first_ends)
         self._shift(rows, self.levels.start.tolist())
         return _Affine(np.asarray(rows * self.levels.step), self.offset, self.error)
 
-    def _before(self, rows: Array, index: int) -> Array:
+    def _through(self, rows: Array, ops: Sequence[Op], shape: tuple[int, ...], ends: _Bounds) -> Array:
+        """Return the coefficients of values of a shape from those after some operations on them."""
+        shapes, bounds = _shapes(ops, shape), [ends]
+        for op, before in zip(ops, shapes, strict=False):
+            bounds.append(partial(_past, op, bounds[-1], before))
+        for index in range(len(ops) - 1, -1, -1):
+            _small(self.count * prod(shapes[index]), ops[index])
+            rows = self._before(rows, ops[index], shapes[index], shapes[index + 1], bounds[index])
+        return rows
+
+    def _before(
+        self, rows: Array, op: Op, shape: tuple[int, ...], after: tuple[int, ...], ends: _Bounds
+    ) -> Array:
         """Return the coefficients of the inputs of an operation from those of its outputs."""
-        op, shape, after = self.ops[index], self.shapes[index], self.shapes[index + 1]
         match op:
             case LinearOp():
                 refuse_if(
@@ -239,7 +257,9 @@ class _Backwards:
                 self._shift(rows, shift)
                 return np.asarray(rows * np.array(scale, dtype=object))
             case BatchNorm():
-                return self._normed(rows, op, index)
+                return self._normed(rows, op, after, ends)
+            case Branches():
+                return np.asarray(sum(self._through(rows, branch, shape, ends) for branch in op.branches))
             case Flatten():
                 order = flat_order(np.arange(prod(shape)), shape, op.order)
                 laid = np.empty_like(rows)
@@ -261,8 +281,7 @@ class _Backwards:
             moved = rows @ np.array([*values], dtype=object)
             self.offset = [a + b for a, b in zip(self.offset, moved.tolist(), strict=True)]
 
-    def _normed(self, rows: Array, op: BatchNorm, index: int) -> Array:
-        after = self.shapes[index + 1]
+    def _normed(self, rows: Array, op: BatchNorm, after: tuple[int, ...], ends: _Bounds) -> Array:
         channels, per = after[0], prod(after[1:])
         factors, means, betas, off = [], [], [], []
         for line in pipelines([op], channels):
@@ -273,10 +292,7 @@ class _Backwards:
             means.append(root.mean)  # type: ignore[union-attr]
             betas.append(root.beta)  # type: ignore[union-attr]
         if any(off):
-            reach = [
-                max(abs(low - m), abs(high - m))
-                for (low, high), m in zip(self._ends(index), means, strict=True)
-            ]
+            reach = [max(abs(low - m), abs(high - m)) for (low, high), m in zip(ends(), means, strict=True)]
             slack = np.repeat(np.array([e * r for e, r in zip(off, reach, strict=True)], dtype=object), per)
             self.error += max((np.abs(rows) @ slack).tolist())
         self._shift(
@@ -284,16 +300,13 @@ class _Backwards:
         )
         return np.asarray(rows * np.repeat(np.array(factors, dtype=object), per))
 
-    def _ends(self, index: int) -> list[tuple[Fraction, Fraction]]:
-        """Return the smallest and largest value of each channel before an operation."""
-        channels = self.shapes[0][0] if len(self.shapes[0]) == 3 else len(self.levels.order)
+    def _first_ends(self) -> list[tuple[Fraction, Fraction]]:
+        """Return the smallest and largest value of each channel of the levels."""
+        channels = self.levels.shape[0] if len(self.levels.shape) == 3 else len(self.levels.order)
         first, last = (row.reshape(channels, -1) for row in (self.levels.start, self.levels.end))
-        ends = list(
+        return list(
             zip(np.minimum(first, last).min(axis=1), np.maximum(first, last).max(axis=1), strict=True)
         )
-        for number, op in enumerate(self.ops[:index]):
-            ends = _past(op, ends, self.shapes[number])
-        return ends
 
     def _convolved(
         self, rows: Array, op: Convolution, shape: tuple[int, ...], after: tuple[int, ...]
@@ -325,11 +338,30 @@ def _averaged(rows: Array, op: AveragePool, shape: tuple[int, ...]) -> Array:
     return np.asarray(wide.reshape(len(rows), -1))
 
 
-def _past(
-    op: Op, ends: list[tuple[Fraction, Fraction]], shape: tuple[int, ...]
-) -> list[tuple[Fraction, Fraction]]:
+_Bounds: TypeAlias = Callable[[], list[tuple[Fraction, Fraction]]]
+"""The possible values of each channel at one point, computed if a batch norm needs them."""
+
+
+def _shapes(ops: Sequence[Op], shape: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Return the shape before each operation, and after the last."""
+    shapes = [shape]
+    for op in ops:
+        shapes.append(shape_behind(op, shapes[-1]))
+    return shapes
+
+
+def _past(op: Op, before: _Bounds, shape: tuple[int, ...]) -> list[tuple[Fraction, Fraction]]:
     """Return the possible values of each channel after an operation."""
+    ends = before()
     match op:
+        case Branches():
+            sums = [(Fraction(0), Fraction(0))] * shape_behind(op, shape)[0]
+            for branch in op.branches:
+                found: _Bounds = lambda: ends  # noqa: E731
+                for inner, size in zip(branch, _shapes(branch, shape), strict=False):
+                    found = partial(_past, inner, found, size)
+                sums = [(a + low, b + high) for (a, b), (low, high) in zip(sums, found(), strict=True)]
+            return sums
         case Affine() | BatchNorm():
             lines = pipelines([op], len(ends))
             return [

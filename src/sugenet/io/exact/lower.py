@@ -147,7 +147,7 @@ def lowered(
 ) -> ImportReport | Refusal:
     """Do the same as `lower`, but return a refusal as a value."""
     try:
-        walk = _Lowering(straightened(chain, zero), inputs, zero)
+        walk = _Lowering(straightened(chain, zero, inputs), inputs, zero)
         refusal = walk.run()
         if refusal is None:
             return walk.finish(names, classes)
@@ -309,6 +309,8 @@ class _Lowering:
         match op:
             case Affine() | Clip() | Leaky() | Sign() | Quantize():
                 return mapped(levels, op)
+            case Branches():
+                raise FileError(f"{op.where}: a shortcut adds real values without a sign after them.")
             case BatchNorm():
                 raise FileError(
                     f"{op.where}: batch norm directly after a sign or a quantizer gives values with square "

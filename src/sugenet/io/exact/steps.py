@@ -24,6 +24,7 @@ from sugenet.nn.folding import sign_of_affine
 
 __all__ = [
     "Bend",
+    "HalfLine",
     "MinSum",
     "Pipeline",
     "Root",
@@ -34,6 +35,7 @@ __all__ = [
     "rational_root",
     "sign_of",
     "smallest_sum",
+    "solved",
     "theta_of",
     "within",
 ]
@@ -91,6 +93,14 @@ class Surd:
         """Return the sum with a rational."""
         (first, one), *roots = self.terms
         return Surd(((first + number, one), *roots))
+
+    def plus_surd(self, other: Surd) -> Surd:
+        """Return the sum with another."""
+        return Surd(((self.rational + other.rational, Fraction(1)), *self.terms[1:], *other.terms[1:]))
+
+    def minus(self, other: Surd) -> Surd:
+        """Return the difference."""
+        return self.plus_surd(other.times(Fraction(-1)))
 
     def times(self, factor: Fraction, root: Fraction = Fraction(1)) -> Surd:
         """Return the product with a rational, and with the square root of one."""
@@ -272,14 +282,14 @@ _BITS = 128
 
 
 @dataclass(frozen=True)
-class _HalfLine:
+class HalfLine:
     """The values above (`up`) or below an end, with or without this end itself."""
 
     up: bool
     closed: bool
     end: Surd
 
-    def moved(self, scale: Fraction, shift: Fraction) -> _HalfLine:
+    def moved(self, scale: Fraction, shift: Fraction) -> HalfLine:
         """Return all x for which ``scale * x + shift`` is in this half."""
         return replace(self, up=self.up == (scale > 0), end=self.end.plus(-shift).times(1 / scale))
 
@@ -306,7 +316,7 @@ def theta_of(
     >>> low, 0 < high - low < Fraction(1, 2**1074)
     (Fraction(2, 1), True)
     """
-    half = _sums_in(line, _HalfLine(True, zero == 1, Surd.of(0)), unit, offset)
+    half = _sums_in(line, HalfLine(True, zero == 1, Surd.of(0)), unit, offset)
     if isinstance(half, bool):
         return half
     low, high = half.end.enclosed(_BITS)
@@ -341,7 +351,7 @@ def smallest_sum(
     >>> smallest_sum(Pipeline(()), Fraction(1, 2), True, Fraction(-1, 2), Fraction(0))
     MinSum(least=2, met=True, gap=0.0)
     """
-    half = _sums_in(line, _HalfLine(True, not strict, Surd.of(threshold)), unit, offset)
+    half = _sums_in(line, HalfLine(True, not strict, Surd.of(threshold)), unit, offset)
     if isinstance(half, bool):
         return half
     below = half.end.floor()
@@ -358,11 +368,11 @@ def within(min_sum: MinSum | bool, low: int, high: int) -> int:
     return int(min(max(min_sum.least, low), high + 1))
 
 
-def _sums_in(line: Pipeline, half: _HalfLine, unit: Fraction, offset: Fraction) -> _HalfLine | bool:
+def _sums_in(line: Pipeline, half: HalfLine, unit: Fraction, offset: Fraction) -> HalfLine | bool:
     """Return the sums s whose ``line(unit * s + offset)`` is in a half, or their negatives if that makes it
     the upper half; a bool if s does not matter.
     """
-    solution = _solved(line, half)
+    solution = solved(line, half)
     if isinstance(solution, bool):
         return solution
     if not unit:
@@ -371,7 +381,7 @@ def _sums_in(line: Pipeline, half: _HalfLine, unit: Fraction, offset: Fraction) 
     return solution if solution.up else replace(solution, up=True, end=solution.end.times(Fraction(-1)))
 
 
-def _solved(line: Pipeline, half: _HalfLine) -> _HalfLine | bool:
+def solved(line: Pipeline, half: HalfLine) -> HalfLine | bool:
     """Return the half that the steps map into the given one; a bool if they map all or nothing into it."""
     for part in reversed(line.parts):
         if isinstance(part, Root):
@@ -393,7 +403,7 @@ def _solved(line: Pipeline, half: _HalfLine) -> _HalfLine | bool:
     return half
 
 
-def _decided(half: _HalfLine, low: Fraction | float, high: Fraction | float) -> bool | None:
+def _decided(half: HalfLine, low: Fraction | float, high: Fraction | float) -> bool | None:
     """Return whether values between two bounds are in a half, if both bounds agree. Otherwise clipping has no
     effect.
     """

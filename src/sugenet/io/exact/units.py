@@ -39,7 +39,9 @@ __all__ = [
 ]
 
 _LARGEST = 1 << 16
-"""Largest weight in units: at most sixteen bits are read."""
+"""Largest weight of a file in units: at most sixteen bits are read."""
+_LARGEST_EXACT = 1 << 30
+"""The same for weights that were computed as exact numbers."""
 
 
 def in_units(weights: Any, where: str) -> tuple[Ints, list[Fraction]]:
@@ -77,7 +79,7 @@ def quantized(weights: Any, where: str) -> tuple[Ints, list[Fraction]] | str:
             integers[k] = np.where(row > 0, 1, np.where(row < 0, -1, 0))
             continue
         unit = common_unit([Fraction(size) for size in sizes])
-        if unit is None or sizes[-1] > _LARGEST * unit:
+        if unit is None or sizes[-1] > (_LARGEST if rows.dtype != object else _LARGEST_EXACT) * unit:
             return (
                 f"{where}: row {k} of the weights is not quantized: it holds weights of size "
                 f"{float(sizes[0]):.6g} and {float(sizes[1]):.6g}{' and more' if len(sizes) > 2 else ''}, "

@@ -176,23 +176,24 @@ def sizes_of(value: Value | None) -> tuple[int, ...] | None:
 
 def joined(where: str, parts: Sequence[tuple[Flow, int]]) -> Flow:
     """Return the sum of two flows, each times +1 or -1: a shortcut."""
-    (left, _), (right, _) = parts
-    refuse_if(
-        any(flow.kind == "raw" for flow, _ in parts),
-        "it adds the raw input to something else. Only -1 and +1 can be added: take its sign first.",
-    )
+    flows = [flow for flow, _ in parts]
+    if {"raw", "maps"} <= {flow.kind for flow in flows}:
+        flows = [flow.maps(len(flow.sizes) - 2) for flow in flows]
+    elif any(flow.kind == "raw" for flow in flows):
+        flows = [flow.flat(flow.inner, where) for flow in flows]
+    left, right = flows
     indices = _order(left)
     refuse_if(
         (left.sizes, left.kind, indices) != (right.sizes, right.kind, _order(right)) or None in indices,
         f"it adds data of shapes {shape_of(left.sizes)} and {shape_of(right.sizes)}, or with their axes "
         "in different orders. Only additions of the same shape and order can be read.",
     )
-    trails = [flow.link.trail() for flow, _ in parts]
+    trails = [flow.link.trail() for flow in flows]
     shared = 0
     while all(shared < len(trail) for trail in trails) and trails[0][shared] is trails[1][shared]:
         shared += 1
     branches, notes = [], []
-    for trail, (flow, sign) in zip(trails, parts, strict=True):
+    for trail, flow, (_, sign) in zip(trails, flows, parts, strict=True):
         ops = [link.op for link in trail[shared:] if link.op is not None]
         if sign < 0:
             ops.append(Affine(where, -np.ones((), flow.dtype), np.zeros((), flow.dtype)))
