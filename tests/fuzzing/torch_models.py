@@ -52,6 +52,10 @@ SIGNS = {
 }
 
 
+THREE = ("sign", "approx")
+"""Signs that are 0 at 0."""
+
+
 class Cut(nn.Module):
     """A sign in one of its spellings."""
 
@@ -78,6 +82,18 @@ class Do(nn.Module):
 
     def extra_repr(self) -> str:
         return self.name
+
+
+class Joined(nn.Module):
+    """A shortcut around some parts, added to them or joined with them."""
+
+    def __init__(self, join: str, *way: Any) -> None:
+        super().__init__()
+        self.join, self.way = join, nn.Sequential(*way)
+
+    def forward(self, x: Any) -> Any:
+        y = self.way(x)
+        return x - y if self.join == "-" else x + y
 
 
 class Vector(nn.Module):
@@ -201,6 +217,8 @@ class _Builder:
             self.sign()
             if self.maybe(0.3):
                 self.behind_sign()
+            for _ in range(self.pick(0, 0, 0, 1, 2)):
+                self.shortcut()
         self.head()
         zero = self.pick(None, None, 1, -1)
         return Case(self.seed, nn.Sequential(*self.parts).eval(), shape, inputs, zero)
@@ -274,6 +292,26 @@ class _Builder:
             )
         made = (nn.Conv1d if flat else nn.Conv2d)(into, out, kernel, **options)
         return self.filled(made)
+
+    def shortcut(self) -> None:
+        """A block as in residual networks: with or without signs, and batch norms."""
+        width, way = self.now.shape[1], [Cut("ge")] if self.maybe(0.4) else []
+        if self.now.ndim == 2:
+            way.append(self.filled(nn.Linear(width, width, bias=self.maybe(0.5))))
+        else:
+            conv = nn.Conv1d if self.now.ndim == 3 else nn.Conv2d
+            size = self.pick(1, 3)
+            way.append(self.filled(conv(width, width, size, padding=size // 2, bias=self.maybe(0.3))))
+        before, self.parts = (self.parts, self.now), []
+        self.add(*way)
+        if self.maybe(0.7):
+            self.norm()
+        if self.maybe(0.4):
+            self.sign()
+        way, (self.parts, self.now) = self.parts, before
+        self.add(Joined(self.pick("+", "+", "-"), *way))
+        if self.maybe(0.3):
+            self.pick(self.norm, self.sign)()
 
     def linear(self, out: int) -> None:
         self.add(self.filled(nn.Linear(self.now.shape[-1], out, bias=self.maybe(0.7))))
@@ -467,12 +505,14 @@ def run_module(case: Case, raw: Any) -> tuple[Any, list[tuple[Any, Any]], Any]:
         size = np.abs(before)
         near = (size < _NEAR) & (rooted | (size > 0))
         np.logical_and(fine, ~near.any(axis=1), out=fine)
-        if part.how == "sign" and case.zero is not None:  # what sign(0) is was declared
+        if part.how in THREE and case.zero is not None:  # what sign(0) is was declared
             np.logical_and(fine, (before != 0).all(axis=1), out=fine)
-        if part.how != "sign" or after.all():  # three values are no bits; what follows may make bits of them
+        if (
+            part.how not in THREE or after.all()
+        ):  # three values are no bits; what follows may make bits of them
             seen.append((before.copy(), after.copy()))
 
-    for part in module:
+    for part in module.modules():
         if isinstance(part, Cut):
             part.register_forward_hook(watch)
     dtype = torch.get_default_dtype()

@@ -369,8 +369,8 @@ class _Sums:
         ends = list(zip((row * low).reshape(-1).tolist(), (row * high).reshape(-1).tolist(), strict=True))
         none = (Fraction(0),) if padded else ()
         step = _common({a for end in ends for a in end} if padded else {b - a for a, b in ends})
-        least, most = (sum((best(*end, *none) for end in ends), Fraction(0)) for best in (min, max))
-        return cls(least, step, int((most - least) / step))
+        low_end, high_end = (sum((best(*end, *none) for end in ends), Fraction(0)) for best in (min, max))
+        return cls(low_end, step, int((high_end - low_end) / step))
 
     def end(self, high: bool) -> Fraction:
         """Return the smallest or the largest value."""
@@ -378,7 +378,7 @@ class _Sums:
 
 
 @dataclass(frozen=True)
-class _Part:
+class _Addend:
     """One of several values that are added: a function of sums."""
 
     line: Pipeline
@@ -408,7 +408,7 @@ class _Mixed:
     met: bool = False
 
 
-def _mixed(parts: Sequence[_Part], later: Pipeline, zero: int) -> _Mixed | None:
+def _mixed(parts: Sequence[_Addend], later: Pipeline, zero: int) -> _Mixed | None:
     """Return the sign of a sum of parts as an integer combination; None if there is no small one."""
     half = solved(later, HalfLine(True, zero == 1, Surd.of(0)))
     none = (Fraction(0),) * len(parts)
@@ -421,26 +421,27 @@ def _mixed(parts: Sequence[_Part], later: Pipeline, zero: int) -> _Mixed | None:
     for k, part in enumerate(parts):
         if part.sums.top and turns[k]:
             groups.setdefault(part.size, []).append(k)
+    separation: Separation | bool | None
     if None in groups:
-        found = _clipped(parts, firsts, turns, later, zero) if len(groups) == 2 else None
+        separation = _clipped(parts, firsts, turns, later, zero) if len(groups) == 2 else None
     else:
         end = half.end.times(Fraction(turn))
         for part, first in zip(parts, firsts, strict=True):
             end = end.minus(part.line(first).times(Fraction(turn)))
         tops = [sum(parts[k].sums.top for k in group) for group in groups.values()]
-        found = separated([size for size in groups if size], tops, end, half.closed)
-    if found is None or isinstance(found, bool):
-        return None if found is None else _Mixed(none, Fraction(0 if found else 1))
-    factors, min_sum = list(none), Fraction(found.least) - Fraction(1, 2)
-    for group, each in zip(groups.values(), found.factors, strict=True):
+        separation = separated([size for size in groups if size], tops, end, half.closed)
+    if separation is None or isinstance(separation, bool):
+        return None if separation is None else _Mixed(none, Fraction(0 if separation else 1))
+    factors, min_sum = list(none), Fraction(separation.least) - Fraction(1, 2)
+    for group, each in zip(groups.values(), separation.factors, strict=True):
         for k in group:
             factors[k] = turns[k] * each / parts[k].sums.step
             min_sum += factors[k] * firsts[k]
-    return _Mixed(tuple(factors), min_sum, turns[0] < 0, found.met)
+    return _Mixed(tuple(factors), min_sum, turns[0] < 0, separation.met)
 
 
 def _clipped(
-    parts: Sequence[_Part], firsts: Sequence[Fraction], turns: Sequence[int], later: Pipeline, zero: int
+    parts: Sequence[_Addend], firsts: Sequence[Fraction], turns: Sequence[int], later: Pipeline, zero: int
 ) -> Separation | None:
     """Return the integers for a first part that is clipped or bent, beside rational ones of one size."""
     (clipped, *others), top = parts, parts[0].sums.top
@@ -473,10 +474,10 @@ def _mixed_neurons(
         )
         for term in value.terms
     ]
-    found = []
+    mixed = []
     for c in range(value.shape[0]):
         parts = [
-            _Part(
+            _Addend(
                 line if start[c] == 0 else Pipeline(((Fraction(1), start[c]), *line.parts)),
                 _Sums.of(table[c], low, high, any(term.layer.pads)),
             )
@@ -487,7 +488,7 @@ def _mixed_neurons(
         for lane, factor in value.bits:
             one = np.array([[[Fraction(1)]]], dtype=object)
             sums = _Sums.of(one, lane.low[c : c + 1], lane.high[c : c + 1], False)
-            parts.append(_Part(Pipeline(((factor[c], Fraction(0)),)), sums))
+            parts.append(_Addend(Pipeline(((factor[c], Fraction(0)),)), sums))
         shift = value.added.shift[c] if value.added is not None else Fraction(0)
         line = Pipeline(((Fraction(1), shift), *later[c].parts))
         neuron = _mixed(parts, line, zero)
@@ -498,12 +499,12 @@ def _mixed_neurons(
             )
         if neuron.met and zero == 0:
             raise _tied(sign)
-        found.append(neuron)
-    factors = np.array([neuron.factors for neuron in found], dtype=object).T
-    weights, window = _combined(value, factors[: len(tables)], factors[len(tables) :])
+        mixed.append(neuron)
+    factors = np.array([neuron.factors for neuron in mixed], dtype=object).T
+    weights, window = _combined(value, list(factors[: len(tables)]), list(factors[len(tables) :]))
     return [
         _LaneNeuron(row, neuron.min_sum, neuron.falls, neuron.met, np.inf)
-        for row, neuron in zip(weights, found, strict=True)
+        for row, neuron in zip(weights, mixed, strict=True)
     ], window
 
 

@@ -357,10 +357,10 @@ def _past(op: Op, before: _Bounds, shape: tuple[int, ...]) -> list[tuple[Fractio
         case Branches():
             sums = [(Fraction(0), Fraction(0))] * shape_behind(op, shape)[0]
             for branch in op.branches:
-                found: _Bounds = lambda: ends  # noqa: E731
+                bounds: _Bounds = lambda: ends  # noqa: E731
                 for inner, size in zip(branch, _shapes(branch, shape), strict=False):
-                    found = partial(_past, inner, found, size)
-                sums = [(a + low, b + high) for (a, b), (low, high) in zip(sums, found(), strict=True)]
+                    bounds = partial(_past, inner, bounds, size)
+                sums = [(a + low, b + high) for (a, b), (low, high) in zip(sums, bounds(), strict=True)]
             return sums
         case Affine() | BatchNorm():
             lines = pipelines([op], len(ends))

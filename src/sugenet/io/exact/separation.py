@@ -89,14 +89,14 @@ def separated(
     if len(near) > _NEAR:
         return None
     met = False
-    for place in near.tolist():
-        chosen = np.unravel_index(place, [tops[k] + 1 for k in others])
+    for row in near.tolist():
+        chosen = np.unravel_index(row, [tops[k] + 1 for k in others])
         rest = _sum([sizes[k].times(Fraction(int(u))) for k, u in zip(others, chosen, strict=True)])
-        for u in range(int(low[place]), int(first[place])):
+        for u in range(int(low[row]), int(first[row])):
             side = rest.plus_surd(sizes[last].times(Fraction(u))).minus(end).sign()
             met |= side == 0
             if side > 0 or (side == 0 and closed):
-                first[place] = u
+                first[row] = u
                 break
     return _factors(rounded, tops, last, first, sums, met)
 
@@ -142,31 +142,31 @@ def _factors(
             return None
         factors, whole = [p[k] for k in others], [tops[k] for k in others]
         if _apart(factors, whole, p[last], first, *closest) is not None:
-            places = np.arange(len(first))
-            least = _apart(factors, whole, p[last], first, places[on], places[off])
-            if least is not None:
-                return Separation(tuple(p), least, met)
+            every = np.arange(len(first))
+            min_sum = _apart(factors, whole, p[last], first, every[on], every[off])
+            if min_sum is not None:
+                return Separation(tuple(p), min_sum, met)
         multiple += max(1, multiple // 400)
     return None
 
 
-def _closest(places: Ints, distance: Ints) -> Ints:
-    """Return the places of the smallest distances: if these disagree, others need no look."""
+def _closest(rows: Ints, distance: Ints) -> Ints:
+    """Return the rows of the smallest distances: if these disagree, others need no look."""
     few = 1000
-    return places if len(places) <= few else places[np.argpartition(distance, few)[:few]]
+    return rows if len(rows) <= few else rows[np.argpartition(distance, few)[:few]]
 
 
 def _apart(
     factors: Sequence[int], tops: Sequence[int], factor: int, first: Ints, on: Ints, off: Ints
 ) -> int | None:
     """Return the smallest sum that is on, if all others are below it."""
-    least = int((_sums_at(factors, tops, on) + factor * first[on]).min())
-    most = int((_sums_at(factors, tops, off) + factor * (first[off] - 1)).max())
-    return least if most < least else None
+    min_on = int((_sums_at(factors, tops, on) + factor * first[on]).min())
+    max_off = int((_sums_at(factors, tops, off) + factor * (first[off] - 1)).max())
+    return min_on if max_off < min_on else None
 
 
-def _sums_at(factors: Sequence[int], tops: Sequence[int], places: Ints) -> Ints:
-    sums = np.zeros(len(places), np.int64)
+def _sums_at(factors: Sequence[int], tops: Sequence[int], rows: Ints) -> Ints:
+    sums = np.zeros(len(rows), np.int64)
     for factor, top in zip(factors[::-1], tops[::-1], strict=True):
-        sums, places = sums + factor * (places % (top + 1)), places // (top + 1)
+        sums, rows = sums + factor * (rows % (top + 1)), rows // (top + 1)
     return sums
