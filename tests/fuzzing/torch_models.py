@@ -217,7 +217,7 @@ class _Builder:
             self.sign()
             if self.maybe(0.3):
                 self.behind_sign()
-            for _ in range(self.pick(0, 0, 0, 1, 2)):
+            while self.maybe(0.15):
                 self.shortcut()
         self.head()
         zero = self.pick(None, None, 1, -1)
