@@ -143,6 +143,15 @@ def test_larger_tables_and_long_fractions():
     assert (veto(mu), favor(mu), variance(mu)) == (vetoes, favors, right)
 
 
+@pytest.mark.parametrize("unit", [2**26, 2**31, 2**54, 2**62, 3**20, 10**30])
+def test_squares_of_long_fractions_are_exact(unit):
+    rng = np.random.default_rng(unit % 1000)
+    for n in (2, 4):
+        shares = np.sort([F(int(rng.integers(1 << 62)) * unit >> 62, unit) for _ in range((1 << n) - 2)])
+        mu = Dense(n, [0, *shares, 1])
+        assert variance(mu) == judged(mu)[2]
+
+
 def test_entropy_of_large_tables_is_refused_exactly_only():
     mu = Symmetric(17, [F(size, 17) for size in range(18)])
     assert entropy_float(mu) == pytest.approx(1)

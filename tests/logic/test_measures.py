@@ -11,6 +11,7 @@ from sugenet.capacity import (
     UNIT,
     Focal,
     Necessity,
+    Ordinal,
     Possibility,
     WeightedThreshold,
     random_capacity,
@@ -216,3 +217,45 @@ def test_what_is_too_large_or_wrong_is_refused():
     for call, error, said in cases:
         with pytest.raises(error, match=said):
             call()
+
+
+DOORS = [Reading.given(name, {"open": 0, "shut": 1}) for name in ("front", "back")]
+CASES = Focal(interpretations(DOORS), {tuple(interpretations(DOORS)): 1})
+SURE = {reading.name: {"open": 1, "shut": 1} for reading in DOORS}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (lambda: integrate(CASES, ["front"], "front = open"), "'front' is not a Reading"),
+        (lambda: integrate(CASES, None, "front = open"), "'None' is not a Reading"),
+        (lambda: integrate(CASES, DOORS, "front = open", 3), "belief is a int"),
+        (
+            lambda: integrate(CASES, DOORS, "front = open", SURE | {"back": {"open": 2, "shut": 1}}),
+            "the belief in back is 2, which is not from 0 to 1",
+        ),
+        (
+            lambda: integrate(
+                Focal(interpretations(DOORS), {interpretations(DOORS)[0]: "yes"}, Ordinal(["no", "yes"])),
+                DOORS,
+                "front = open",
+                SURE,
+            ),
+            "the levels no < yes",
+        ),
+        (lambda: Distortion([1]), "must be pairs"),
+        (lambda: Distortion(None), "must be pairs"),
+        (lambda: Distortion([(1, 1)], 3), "weights of the values"),
+        (lambda: possibility_of([]), "at least one reading"),
+        (lambda: read(None), "'None' is not a composite"),
+        (lambda: Statement.of(["a"], "a = 1"), "'a' is not a Reading"),
+    ],
+)
+def test_other_types_are_refused_by_name(wrong, words):
+    with pytest.raises(QuestionError, match=words):
+        wrong()
+
+
+def test_truth_may_be_a_boolean_of_numpy():
+    even = Distortion([(0.5, 1)])
+    assert integrate(even, DOORS, lambda values: np.bool_(values["front"] == "open")) == 1

@@ -222,3 +222,23 @@ def test_other_mistakes_are_refused():
         possibilities({"a": 0})
     with pytest.raises(QuestionError, match="above 0"):
         degrees_of(Reading.given("x", {"a": 0}), temperature=0)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (lambda: RuleBase.of({"a": 5, "b": "01"}, ["if a = 0 then b = 0"]), "'5' is not a list of values"),
+        (lambda: RuleBase.of(["a"], ["if a = 0 then b = 0"]), "is not a list of values"),
+        (lambda: RuleBase.of({1: "01", "1": "01", "b": "01"}, ["if 1 = 0 then b = 0"]), "written alike"),
+        (lambda: ONE.with_parameters("b", [1]), "b has 1 rules"),
+        (lambda: ONE.because({"a": {0: 1, 1: 0}}, "c", 0), "no rule concludes on 'c'"),
+        (lambda: possibilities(None), "probabilities is a NoneType"),
+        (lambda: degrees_of("a"), "'a' is not a Reading"),
+    ],
+)
+def test_other_types_are_refused_by_name(wrong, words):
+    with pytest.raises(QuestionError, match=words):
+        wrong()
+
+
+ONE = RuleBase.of({"a": "01", "b": "01"}, ["if a = 0 then b = 0"])

@@ -410,8 +410,8 @@ def variance(mu: SetFunction) -> Number:
     is_float = table.dtype == np.float64 or has_floats(table.flat)
     if is_float:
         integers, unit = table.astype(np.float64), 1
-    elif unit.bit_length() * 2 + n < 53:
-        integers = integers.astype(np.float64)
+    else:  # squares of 64-bit integers may overflow
+        integers = integers.astype(np.float64 if unit.bit_length() * 2 + n < 53 else object)
     total: Any = 0
     for index in range(n):
         squares = _difference(integers, 1 << index) ** 2

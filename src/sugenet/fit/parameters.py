@@ -80,9 +80,9 @@ def rule_equations(
 def _see_pairs(samples: Sequence[Any], truths: Sequence[Any]) -> None:
     if not samples:
         raise CapacityError("there are no samples. Give at least one.")
-    strange = next((truth for truth in truths if not isinstance(truth, Mapping)), None)
-    if strange is not None:
-        raise QuestionError(f"a truth is a {type(strange).__name__}. Give values or degrees by output.")
+    strange = [truth for truth in truths if not isinstance(truth, Mapping)]
+    if strange:
+        raise QuestionError(f"a truth is a {type(strange[0]).__name__}. Give values or degrees by output.")
     if len(samples) != len(truths):
         raise CapacityError(f"there are {len(samples)} samples and {len(truths)} truths. Give one for each.")
 
@@ -210,6 +210,9 @@ def fit_rules(
     >>> print(learned.check(samples, truths))
     b: no parameters err by less than 0 in 3 equations, and these err by no more
     """
+    if not isinstance(base, RuleBase):
+        raise QuestionError(f"{str(base)[:60]!r} is not a rule base. Make one with RuleBase.of.")
+    samples, truths = list(samples or ()), list(truths or ())
     _see_pairs(samples, truths)
     limit = None if tolerance is None else Fraction(exact_number(tolerance, "tolerance"))
     known = {name for truth in truths for name in truth}

@@ -18,7 +18,7 @@ from sugenet.logic.answers import (
     ComposedRefuted,
     ComposedUndecided,
 )
-from sugenet.logic.composed import Composed, Least, Wanted
+from sugenet.logic.composed import Composed, Least, Wanted, see_composed
 from sugenet.logic.envelopes import PartOf, certificate_of, proof_that_none
 from sugenet.problem.clock import Clock
 from sugenet.problem.neighbourhood import row_of
@@ -56,6 +56,7 @@ def read(composed: Composed, value: Any = None) -> ComposedRead:
     >>> print(read(total, 13))
     the sum is 13: behind by 4 points, at best 5 + 8 = 13
     """
+    see_composed(composed)
     clock = Clock()
     wanted = _wanted(
         composed, (composed.says if composed.kind == "sum" else True) if value is None else value
@@ -149,6 +150,7 @@ def verify(
     >>> print(verify(Sum.of(models.digits(), X[[7]], X[[4]]), L0(1)))
     3 + 6 = 9, with up to 1 feature changed in each sample: proved, by 2 parts
     """
+    see_composed(composed)
     clock, region = Clock(time_limit, threads, seed, notify), named_region(region)
     question = {"kind": "robust", "region": _region_data(region, joint=joint), "joint": joint}
     asking = _Verifying(composed, region, clock, see_network(composed))
@@ -309,6 +311,7 @@ def why(
     >>> found.status, found.size
     ('minimum', 2)
     """
+    see_composed(composed)
     clock = Clock(time_limit, threads, seed, notify)
     region = AnyInput() if region is None else named_region(region)
     question = {"kind": "reason", "region": _region_data(region)}

@@ -17,7 +17,7 @@ from sugenet.checker.form import exact
 from sugenet.errors import QuestionError, TooLargeError
 from sugenet.logic.answers import ComposedChange, NoComposedChange, OpenComposedChange
 from sugenet.logic.asking import see_network
-from sugenet.logic.composed import Composed, Least, Wanted
+from sugenet.logic.composed import Composed, Least, Wanted, see_composed
 from sugenet.logic.envelopes import PartOf, certificate_of, proof_that_none
 from sugenet.logic.readings import Gap
 from sugenet.nn import Network
@@ -69,6 +69,7 @@ def whatif(
     >>> print(whatif(Sum.of(models.digits(), X[[7]], X[[4]])))  # doctest: +ELLIPSIS
     3 + 6 = 9; 3 + 1 = 4 with 2 features changed, proved to be the least: right 1 from 6 to 1 (pixel (5,2) ...
     """
+    see_composed(composed)
     cost = named_cost(cost)
     if cost not in (L0, L1, L2, Hamming):
         raise QuestionError(

@@ -8,16 +8,25 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
+from sugenet.errors import QuestionError
 from sugenet.logic.readings import Gap, Reading
 from sugenet.logic.search import Costs
 from sugenet.reprs import Sentences
 
-__all__ = ["Choice", "Composed", "Least", "Wanted"]
+__all__ = ["Choice", "Composed", "Least", "Wanted", "see_composed"]
 
 Choice = tuple[int, ...]
 """A value for each reading, by index."""
 Least = tuple[Gap, Choice]
 """The minimum gap or cost, and values that attain it."""
+
+
+def see_composed(value: object) -> None:
+    """Raise `QuestionError` if this is not a composite."""
+    if not isinstance(value, Composed):
+        raise QuestionError(
+            f"{str(value)[:60]!r} is not a composite of readings. Give a Sum, a Sudoku or a Statement."
+        )
 
 
 @dataclass(frozen=True)

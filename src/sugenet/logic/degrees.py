@@ -68,7 +68,7 @@ def possibilities(
     >>> [str(degree) for degree in possibilities(p, "specificity").values()]
     ['1', '1/2', '1/2']
     """
-    values = list(dict.fromkeys(map(str, probabilities)))
+    values = list(dict.fromkeys(map(str, probabilities))) if isinstance(probabilities, Mapping) else []
     exact = dict(zip(values, by_value(probabilities, values, "probabilities"), strict=True))
     total = sum(exact.values())
     refuse(
@@ -118,9 +118,12 @@ def degrees_of(
     >>> {value: float(degree) for value, degree in degrees_of(door).items()}
     {'open': 1.0, 'shut': 0.367879, 'ajar': 0.049787}
     """
-    heat = Fraction(exact_number(temperature, "temperature"))
-    if heat <= 0:
-        raise QuestionError(f"temperature is {temperature!r}: give a number above 0.")
+    heat = Fraction(exact_number(temperature, "temperature", QuestionError))
+    refuse(
+        QuestionError,
+        (not isinstance(reading, Reading), f"{str(reading)[:60]!r} is not a Reading. Make one: Reading.of."),
+        (heat <= 0, f"temperature is {temperature!r}: give a number above 0."),
+    )
     ratios = {}
     for value, gap in zip(reading.values, reading.gaps, strict=True):
         cold = Fraction(gap) / heat

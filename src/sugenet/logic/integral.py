@@ -13,12 +13,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import chain, product
+from itertools import product
 from math import prod
 from typing import Any, TypeAlias
 
-from sugenet.capacity import Necessity, Possibility, SetFunction, sugeno
+import numpy as np
+
+from sugenet.capacity import BOOLEAN, UNIT, Necessity, Possibility, Scale, SetFunction, sugeno
 from sugenet.capacity.arguments import exact_number, number_text
+from sugenet.capacity.base import need_set_function
 from sugenet.errors import QuestionError, TooLargeError
 from sugenet.logic.degrees import by_value
 from sugenet.logic.formulas import Every, Listed, LogicFormula, OneOf, Some, holds, indices_in, joined
@@ -88,6 +91,8 @@ def necessity_of(readings: Sequence[Reading]) -> Necessity:
 def _degrees(readings: Sequence[Reading]) -> dict[Any, Fraction]:
     levels = sorted({gap for reading in readings for gap in reading.gaps})
     degree = {gap: 1 - Fraction(rank, len(levels)) for rank, gap in enumerate(levels)}
+    if not readings:
+        raise QuestionError("give at least one reading.")
     rows = zip(interpretations(readings), _all(readings), strict=True)
     return {
         name: min(degree[r.gaps[k]] for r, k in zip(readings, choice, strict=True)) for name, choice in rows
@@ -120,13 +125,17 @@ class Distortion:
     probabilities: Mapping[str, Mapping[Any, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        pairs = self.steps if isinstance(self.steps, Sequence) else ()
+        is_paired = all(isinstance(pair, Sequence) and len(pair) == 2 for pair in pairs)
         exact = [
             (Fraction(exact_number(share, "a share")), Fraction(exact_number(worth, "a worth")))
-            for share, worth in self.steps
+            for share, worth in (pairs if is_paired else ())
         ]
+        if not isinstance(self.probabilities, Mapping):
+            raise QuestionError("probabilities must have the weights of the values for each reading by name.")
         if not exact or any(not (0 < share <= 1 and 0 <= worth <= 1) for share, worth in exact):
             raise QuestionError(
-                f"steps={self.steps!r} must be pairs of a share above 0 and a worth, up to 1."
+                f"steps={str(self.steps)[:60]} must be pairs of a share above 0 and a worth, up to 1."
             )
         object.__setattr__(self, "steps", tuple(sorted(exact)))
 
@@ -213,7 +222,15 @@ def integrate(
             raise QuestionError(
                 f"belief must have degrees for each reading and no other: see {strange[0]!r}."
             )
-        beliefs = [by_value(belief[r.name], r.values, f"the belief in {r.name}") for r in readings]
+        beliefs = [
+            [_unit(degree, f"the belief in {r.name}") for degree in row]
+            for r in readings
+            for row in [by_value(belief[r.name], r.values, f"the belief in {r.name}")]
+        ]
+    elif belief is not None and not callable(belief):
+        raise QuestionError(
+            f"belief is a {type(belief).__name__}. Give degrees by reading, or a function of the values."
+        )
     if isinstance(capacity, SetFunction):
         return _over_interpretations(capacity, readings, formula, beliefs)
     product_of = _Independent if isinstance(capacity, Mapping) else _Shares
@@ -226,7 +243,7 @@ def _degree_of(formula: Any, beliefs: Any, readings: Sequence[Reading], ends: tu
     def degree(choice: Sequence[int]) -> Any:
         values = {r.name: r.values[k] for r, k in zip(readings, choice, strict=True)}
         truth = formula(values) if callable(formula) else holds(formula, choice)
-        truth = ends[truth] if isinstance(truth, bool) else truth
+        truth = ends[bool(truth)] if isinstance(truth, bool | np.bool_) else truth
         if beliefs is None:
             return truth
         if callable(beliefs):
@@ -239,6 +256,7 @@ def _degree_of(formula: Any, beliefs: Any, readings: Sequence[Reading], ends: tu
 def _over_interpretations(
     capacity: SetFunction, readings: Sequence[Reading], formula: Any, beliefs: Any
 ) -> Any:
+    _see_beliefs(beliefs, capacity.scale)
     degree = _degree_of(formula, beliefs, readings, (capacity.scale.bottom, capacity.scale.top))
     return sugeno(capacity, {name: degree(_choice_of(str(name), readings)) for name in capacity.criteria})
 
@@ -262,6 +280,15 @@ def _choice_of(name: str, readings: Sequence[Reading]) -> list[int]:
             f"make it over interpretations(readings)."
         )
     return whole
+
+
+def _see_beliefs(beliefs: Any, scale: Scale) -> None:
+    """Refuse degrees of belief that are numbers if the capacity has levels with names."""
+    if isinstance(beliefs, list) and scale not in (BOOLEAN, UNIT):
+        raise QuestionError(
+            f"degrees of belief by reading are numbers, and the capacity has the levels {scale}. "
+            f"Give the belief as a function of the values, with levels."
+        )
 
 
 def _unit(degree: Any, what: str) -> Fraction:
@@ -307,6 +334,7 @@ class _Independent(_OnePass):
             raise QuestionError(f"give a capacity for each reading and no other: see {strange[0]!r}.")
         self.measures = [measures[reading.name] for reading in readings]
         for mu, reading in zip(self.measures, readings, strict=True):
+            need_set_function(mu, f"the capacity of {reading.name}")
             if list(map(str, mu.criteria)) != list(reading.values):
                 raise QuestionError(
                     f"the capacity of {reading.name} must be over its values, {', '.join(reading.values)}."
@@ -315,6 +343,7 @@ class _Independent(_OnePass):
         if len(scales) > 1:
             raise QuestionError("the capacities of the readings are on different scales. Use one for all.")
         self.scale = next(iter(scales))
+        _see_beliefs(beliefs, self.scale)
 
     def integral(self) -> Any:
         everything = range(len(self.readings))
@@ -398,9 +427,6 @@ class _Shares(_OnePass):
                 f"to set functions, or a Distortion."
             )
         self.distortion, self.weights = distortion, distortion.weights(readings)
-        if self.by_parts:
-            for degree in chain.from_iterable(self.beliefs or ()):
-                _unit(degree, "a degree of belief")
 
     def integral(self) -> Any:
         if not self.by_parts:

@@ -144,12 +144,16 @@ def readings_of(
 
 
 def see_names(readings: Sequence[Reading]) -> None:
-    """Refuse two readings with the same name."""
+    """Refuse two readings with the same name, and anything else than readings."""
+    wrong: list[Any] = [readings] if not isinstance(readings, Sequence) else []
+    wrong = wrong or [reading for reading in readings if not isinstance(reading, Reading)]
+    if wrong:
+        raise QuestionError(
+            f"{str(wrong[0])[:60]!r} is not a Reading. Make one with Reading.of(network, sample, name)."
+        )
     names = [reading.name for reading in readings]
     twice = next((name for index, name in enumerate(names) if name in names[:index]), None)
-    wrong = next((reading for reading in readings if not isinstance(reading, Reading)), None)
     refuse(
         QuestionError,
         (twice is not None, f"two readings are called {twice!r}: give each a name of its own."),
-        (wrong is not None, f"{wrong!r} is not a Reading: make one with Reading.of(network, sample, name)."),
     )

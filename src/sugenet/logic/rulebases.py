@@ -75,7 +75,7 @@ class PossibilisticRule:
 
     def __post_init__(self) -> None:
         for name in ("s", "r"):
-            exact = Fraction(exact_number(getattr(self, name), name))
+            exact = Fraction(exact_number(getattr(self, name), name, QuestionError))
             if not 0 <= exact <= 1:
                 raise QuestionError(f"{name} is {getattr(self, name)!r}: give a degree from 0 to 1.")
             object.__setattr__(self, name, exact)
@@ -142,6 +142,13 @@ class RuleBase(ShortRepr):
         `PossibilisticRule` values. A variable with a rule that concludes on it is an
         output, any other an input. A premise may use inputs, and outputs of earlier rules.
         """
+        strange: list[Any] = [variables] if not isinstance(variables, Mapping) else []
+        strange = strange or [values for values in variables.values() if not isinstance(values, Iterable)]
+        if strange:
+            raise QuestionError(
+                f"{str(strange[0])[:60]!r} is not a list of values. Give each variable its values: "
+                "{'sky': ['blue', 'grey']}."
+            )
         named = {str(name): tuple(map(str, values)) for name, values in variables.items()}
         made = tuple(
             rule if isinstance(rule, PossibilisticRule) else PossibilisticRule.of(rule) for rule in rules
@@ -152,6 +159,10 @@ class RuleBase(ShortRepr):
         refuse(
             QuestionError,
             (wrong is not None, f"the values of {wrong!r} must be different, and at least one."),
+            (
+                len(named) < len(variables),
+                f"two variables are written alike: {', '.join(map(str, variables))}.",
+            ),
             (not made, "a rule base needs a rule."),
         )
         base = cls(named, made)
@@ -176,7 +187,7 @@ class RuleBase(ShortRepr):
     def with_parameters(self, output: str, parameters: Sequence[tuple[Any, Any]]) -> RuleBase:
         """Return the rule base with other parameters (s, r) of the rules of an output."""
         indices = self._set(output).rules
-        if [len(pair) for pair in parameters] != [2] * len(indices):
+        if [len(pair) if isinstance(pair, Sequence) else 0 for pair in parameters] != [2] * len(indices):
             raise QuestionError(f"{output} has {len(indices)} rules. Give a pair (s, r) for each of them.")
         rules = list(self.rules)
         for index, (s, r) in zip(indices, parameters, strict=True):
@@ -257,11 +268,11 @@ class RuleBase(ShortRepr):
 
         Without them the value would be more possible. The list is empty if the degree is 1.
         """
-        values = self.variables[output]
+        groups, values = self._set(output).groups, self.variables[output]
         if str(value) not in values:
             raise QuestionError(f"{output} is one of {', '.join(values)}, not {str(value)[:40]!r}.")
         index = values.index(str(value))
-        signs = next(signs for signs, members in self._set(output).groups.items() if index in members)
+        signs = next(signs for signs, members in groups.items() if index in members)
         vector = self.vectors(output, [sample])[0]
         rules = self.rules_of(output)
         allowed = [
