@@ -27,6 +27,8 @@ from sugenet.show.figures import (
     BandPoint,
     Bar,
     Bars,
+    Board,
+    BoardCell,
     Cell,
     Heat,
     Meter,
@@ -61,6 +63,8 @@ FIGURES = [
     ),
     Pixels("reason", ((0.0, 0.5), (1.0, 0.25)), (Cell(0, 0, "kept", "stays"),)),
     Heat("shares", ((Fraction(1, 4), None), (Fraction(0), Fraction(1)))),
+    Board("grid", tuple((BoardCell("1"), BoardCell("16", "other", "a: 16")) for _ in "ab"), box=1),
+    Board("sum", ((BoardCell("+"), BoardCell("3", "kept")), (BoardCell("="), BoardCell("3"))), (1,), 0, "c"),
     Strip(
         "table",
         (

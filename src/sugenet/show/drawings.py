@@ -13,6 +13,7 @@ from sugenet.capacity import RuleSet, SetFunction
 from sugenet.capacity.arguments import number_text, rating_text
 from sugenet.errors import NetworkError, SugenetError, TooLargeError
 from sugenet.fit import CapacityFit, Conflict, InducedCapacity, LearnedModel, VersionSpace
+from sugenet.logic import ComposedAnswer
 from sugenet.nn import Network, Summary, Trace, summary
 from sugenet.problem import Query, feature_index, limit_text
 from sugenet.reason import (
@@ -37,11 +38,13 @@ from sugenet.reason.counts.answers import METHODS, Counted, CountOpen, CountSamp
 from sugenet.reason.phrases import percent_text, show_cost
 from sugenet.reason.reasons.chain import Chain, key_of
 from sugenet.reprs import time_text
+from sugenet.show.composites import composed_figures, reading_rows
 from sugenet.show.figures import (
     Band,
     BandPoint,
     Bar,
     Bars,
+    Board,
     Cactus,
     Figure,
     Focals,
@@ -152,7 +155,9 @@ def _more(rows: Sequence[tuple[str, ...]], width: int) -> tuple[tuple[str, ...],
     return (*rows[:_SHOWN], (f"... and {len(rows) - _SHOWN:,} more", *[""] * (width - 1)))
 
 
-@drawing.register(Meters | Race | Pixels | Heat | Strip | Bars | Histogram | Cactus | Band | Lattice | Focals)
+@drawing.register(
+    Meters | Race | Pixels | Heat | Board | Strip | Bars | Histogram | Cactus | Band | Lattice | Focals
+)
 def _(figure: Figure) -> Drawing:
     return Drawing("", (figure,))
 
@@ -474,6 +479,17 @@ def _(answer: Rulebook) -> Drawing:
         answer.text().splitlines()[0],
         (_class_bars(title, "each combination of feature states counts once", bars),),
         table,
+    )
+
+
+# -- several readings ----------------------------------------------------------------------------------------
+
+
+@drawing.register
+def _(answer: ComposedAnswer) -> Drawing:
+    rows = _more(reading_rows(answer), 4)
+    return Drawing(
+        str(answer), composed_figures(answer), Cells(("reading", "value", "read as", "behind by"), rows)
     )
 
 

@@ -27,6 +27,8 @@ __all__ = [
     "BandPoint",
     "Bar",
     "Bars",
+    "Board",
+    "BoardCell",
     "Cactus",
     "Cell",
     "Figure",
@@ -229,6 +231,35 @@ class Heat(_Titled):
 
 
 @dataclass(frozen=True)
+class BoardCell:
+    """One cell of a board: its text, a mark as in `Cell`, or ``plain`` without one, and what it says."""
+
+    text: str
+    kind: str = "plain"
+    words: str = ""
+
+
+@dataclass(frozen=True)
+class Board(_Titled):
+    """Short texts in rows and columns, such as the digits of a grid or of a sum."""
+
+    rows: tuple[tuple[BoardCell, ...], ...]
+    """Rows of equal length."""
+    heavy: tuple[int, ...] = ()
+    """Rows before which a line is drawn."""
+    box: int = 0
+    """Number of rows and columns between two lines; 0: none."""
+    caption: str = ""
+
+    @property
+    def lines(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The rows and the columns before which a line is drawn."""
+        columns = len(self.rows[0])
+        every = range(0, columns + 1, self.box) if self.box else ()
+        return (*every, *self.heavy), tuple(every)
+
+
+@dataclass(frozen=True)
 class StripRow:
     """One feature of a table: its value, a note, and a mark as in `Cell`; ``plain`` without one."""
 
@@ -391,5 +422,5 @@ class Focals(_Titled):
 
 
 Figure: TypeAlias = (
-    Meters | Race | Pixels | Heat | Strip | Bars | Histogram | Cactus | Band | Lattice | Focals
+    Meters | Race | Pixels | Heat | Board | Strip | Bars | Histogram | Cactus | Band | Lattice | Focals
 )

@@ -20,6 +20,7 @@ from sugenet.show.figures import (
     VERMILLION,
     Band,
     Bars,
+    Board,
     Cactus,
     Figure,
     Focals,
@@ -64,6 +65,8 @@ def _size(figure: Figure) -> tuple[float, float]:
     match figure:
         case Pixels() | Heat():
             return 3.2, 3.6
+        case Board(rows=rows):
+            return max(3.2, 0.6 + 0.3 * len(rows[0])), 1.0 + 0.3 * len(rows)
         case Lattice(criteria=names):
             return max(4.2, 0.95 * comb(len(names), len(names) // 2)), 1.3 + 0.95 * (len(names) + 1)
         case Focals(rows=rows, criteria=names):
@@ -154,6 +157,33 @@ def _(figure: Heat, ax: Any) -> None:
                         color=PAPER if share > 0.45 else INK,
                     )
     _bare(ax, ("numbers in percent: " if written else "") + figure.caption)
+
+
+@_draw.register
+def _(figure: Board, ax: Any) -> None:
+    from matplotlib.patches import Rectangle
+
+    ax.set_xlim(0, len(figure.rows[0]))
+    ax.set_ylim(len(figure.rows), 0)
+    ax.set_aspect("equal")
+    for r, row in enumerate(figure.rows):
+        for c, cell in enumerate(row):
+            if cell.kind != "plain":
+                marker, colour = _KINDS[cell.kind]
+                ax.add_patch(
+                    Rectangle((c + 0.1, r + 0.1), 0.8, 0.8, fill=False, edgecolor=colour, linewidth=1.6)
+                )
+                if cell.kind != "kept":
+                    ax.plot(c + 0.9, r + 0.1, marker, color=colour, markersize=4)
+            weight = "normal" if cell.kind == "plain" else "bold"
+            ax.text(
+                c + 0.5, r + 0.53, _plain(cell.text), ha="center", va="center", fontsize=9, fontweight=weight
+            )
+    rows, columns = figure.lines
+    for draw_line, ends in ((ax.axhline, rows), (ax.axvline, columns)):
+        for k in ends:
+            draw_line(k, color=INK, linewidth=0.8)
+    _bare(ax, figure.caption)
 
 
 # -- rows ----------------------------------------------------------------------------------------------------

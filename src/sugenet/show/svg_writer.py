@@ -27,6 +27,7 @@ from sugenet.show.figures import (
     VERMILLION,
     Band,
     Bars,
+    Board,
     Cactus,
     Figure,
     Focals,
@@ -275,6 +276,41 @@ def _(figure: Heat) -> Html:
 
 
 # -- tables --------------------------------------------------------------------------------------------------
+
+
+@draw.register
+def _(figure: Board) -> Html:
+    columns, side = len(figure.rows[0]), _ROW
+    marked = [cell for row in figure.rows for cell in row if cell.words]
+    sheet = _Sheet(
+        max(24.0 + side * columns, _IMAGE + 24),
+        figure.title,
+        "; ".join(cell.words for cell in marked[:_MANY]),
+    )
+    left, top = 12.0, sheet.y
+    for r, row in enumerate(figure.rows):
+        for c, cell in enumerate(row):
+            x, y = left + c * side, top + r * side
+            with sheet.group(cell.words, data_mark=cell.kind):
+                if cell.kind != "plain":
+                    shape, colour = _MARKS.get(cell.kind, ("", BLUE))
+                    sheet.rect(x + 2, y + 2, side - 4, side - 4, "none", stroke=colour, stroke_width=2)
+                    if shape:
+                        sheet.mark(shape, x + side - 3, y + 3, 3, colour)
+                sheet.text(
+                    x + side / 2,
+                    y + side / 2 + 4,
+                    _cut(cell.text, side + 4),
+                    anchor="middle",
+                    bold=cell.kind != "plain",
+                )
+    rows, ends = figure.lines
+    for k in rows:
+        sheet.line(left, top + k * side, left + columns * side, top + k * side, INK)
+    for k in ends:
+        sheet.line(left + k * side, top, left + k * side, top + len(figure.rows) * side, INK)
+    sheet.y = top + side * len(figure.rows) + 4
+    return sheet.done(figure.caption)
 
 
 @draw.register
