@@ -32,6 +32,7 @@ RAISES_NOTHING = {
 GIVEN = {
     "ComparedNetworks",
     "Counterfactuals",
+    "Overview",
     "Results",
     "nn.Accumulator",
     "nn.Condition",

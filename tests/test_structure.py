@@ -45,6 +45,7 @@ ORDERS = {
         "spiking",
         "fit",
         "sweeps",
+        "glance",
         "show",
         "data",
         "web",

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import sugenet as sg
+from sugenet.glance.fragility import fragility_of
+from sugenet.problem import Clock
 from sugenet.show import drawing, margin_histogram, match_meters, svg
 from sugenet.show.figures import Cell, Pixels
+from sugenet.show.overviews import fragile_figure, radius_figure
 from sugenet.spiking import Convention, SpikingLayer, SpikingNeuron
 from sugenet.sweeps import curve_of
 
@@ -29,6 +33,10 @@ def pictures() -> dict[str, Callable[[], Any]]:
     def curve() -> Any:
         found = [sg.sweep(net, X[:20], sg.Robust(sg.each, sg.Hamming(r)), y=y[:20], jobs=1) for r in (1, 2)]
         return first(curve_of(found))
+
+    @cache
+    def frail() -> Any:
+        return fragility_of(net, X[:60], range(60), 60, Clock())
 
     def flats() -> Any:
         table = sg.fit.read_ratings(FOLDER.parents[1] / "examples" / "flats.csv", "grade", name="flat")
@@ -70,6 +78,8 @@ def pictures() -> dict[str, Callable[[], Any]]:
         "tumour": lambda: first(sg.whatif(tumour, B[3])),
         "counts": lambda: first(sg.count(net, X[18], sg.Hamming(3))),
         "margins": lambda: margin_histogram(net, X),
+        "fragile": lambda: fragile_figure(frail()),
+        "radii": lambda: radius_figure(frail()),
         "curve": curve,
         "spikes": later_spikes,
     }

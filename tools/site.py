@@ -28,8 +28,8 @@ OUTSIDE = {
 GROUPS = {
     "verbs": (
         "Verbs",
-        "verify whatif why count compare check check_rule rulebook trace_reasons sweep read_results explore "
-        "summary",
+        "verify whatif why count compare check check_rule rulebook overview trace_reasons sweep read_results "
+        "explore summary",
     ),
     "questions": (
         "Questions, regions and costs",
@@ -40,7 +40,7 @@ GROUPS = {
         "Answers",
         "Proved Refuted Undecided Counterfactual NoCounterfactual OpenCounterfactual Counterfactuals "
         "Reasons Reason Counted CountOpen CountSampled Predicted ComparedNetworks CheckedRule Rulebook "
-        "Results",
+        "Results Overview",
     ),
     "networks": (
         "Networks and estimators",
@@ -62,6 +62,7 @@ MODULES = (
         "fit.estimators",
         "fit.sugeno.estimators",
         "sweeps",
+        "glance",
         "logic",
         "capacity",
         "spiking",

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from sugenet import capacity, errors, fit, io, logic, nn
     from sugenet import data as models
     from sugenet.fit import BNNClassifier, SugenoClassifier, from_sklearn
+    from sugenet.glance import Overview, overview
     from sugenet.io import (
         Bits,
         Integers,
@@ -112,6 +113,7 @@ __all__ = [
     "Never",
     "NoCounterfactual",
     "OpenCounterfactual",
+    "Overview",
     "Predict",
     "Predicted",
     "Prices",
@@ -146,6 +148,7 @@ __all__ = [
     "logic",
     "models",
     "nn",
+    "overview",
     "read_bnn_pynq",
     "read_larq",
     "read_onnx",
@@ -188,12 +191,13 @@ _PACKAGES = (
     "spiking",
     "fit",
     "sweeps",
+    "glance",
     "show",
     "data",
     "web",
     "cli",
 )
-_FACES = ("nn", "io", "reason", "logic", "fit", "sweeps", "web")
+_FACES = ("nn", "io", "reason", "logic", "fit", "sweeps", "glance", "web")
 """Packages that export public names, fastest import first; a name is imported from the first that has it."""
 
 

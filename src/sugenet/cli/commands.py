@@ -14,7 +14,7 @@ __all__ = ["groups", "parse", "parser_of_all"]
 
 _GROUPS = {
     "ask": ("why", "whatif", "verify", "compare", "count", "rules", "check"),
-    "model": ("summary", "predict", "trace", "train", "convert"),
+    "model": ("summary", "overview", "predict", "trace", "train", "convert"),
     "data sets": ("columns", "sweep", "results", "fit"),
     "logic": ("sum", "sudoku", "state"),
     "tools": ("demo", "report", "page", "serve", "export", "instance", "vnncomp", "warm-up", "completion"),

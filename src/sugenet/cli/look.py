@@ -1,4 +1,4 @@
-"""Commands that show a model: demo, summary, predict, trace, rules."""
+"""Commands that show a model: demo, summary, overview, predict, trace, rules."""
 
 from argparse import Namespace
 from typing import Any
@@ -13,6 +13,7 @@ from sugenet.cli.asking import (
     keep_certificate,
 )
 from sugenet.cli.options import (
+    MOST_THREADS,
     SAMPLE,
     WORK,
     is_shipped,
@@ -21,6 +22,7 @@ from sugenet.cli.options import (
     refuse_idle,
     samples_of,
     shared,
+    title_of,
     whole,
 )
 from sugenet.cli.output import Screen
@@ -91,6 +93,36 @@ def _show_summary(options: Namespace, screen: Screen) -> int:
     if options.widths:
         data["accumulators"] = [asdict(width) | {"bits": width.bits} for width in widths]
     return screen.say(text, data | {"fingerprint": network.fingerprint})
+
+
+def _show_overview(options: Namespace, screen: Screen) -> int:
+    from sugenet.glance import overview
+
+    network = asked_network(options)
+    has_samples = options.samples is not None or is_shipped(options.model)
+    if not has_samples:
+        refuse_idle(options, ["label_column", "delimiter"], "needs SAMPLES, and none are given.")
+    X, truth = samples_of(options, network) if has_samples else (None, None)
+    ask: dict[str, Any] = {
+        "samples": options.limit,
+        "time_limit": options.time_limit,
+        "seed": options.seed,
+        "jobs": options.jobs or 1,
+        "notify": screen.progress,
+    }
+    seen: Any = announced(screen, lambda: overview(network, X, truth, **ask))
+    text = str(seen)
+    if options.html is not None:
+        from sugenet.files import write_text
+        from sugenet.show import report_overview
+
+        page = report_overview(seen, title=title_of(options.model))
+        if options.html == "-":
+            screen.put(page)
+            return 0
+        write_text(options.html, page)
+        text += f"\n\nwritten to {visible(options.html)}"
+    return screen.say(text, seen.data())
 
 
 def _show_predictions(options: Namespace, screen: Screen) -> int:
@@ -209,6 +241,8 @@ _RULES_SHARED = shared(
     output={"help": "with --check: write the certificate to FILE, or -"},
 )
 
+_LOOKED = {"type": whole(1), "default": 1000, "help": "samples to look at"}
+
 COMMANDS: Commands = {
     "demo": Command(
         _show_demo,
@@ -225,6 +259,19 @@ COMMANDS: Commands = {
             option("--widths", action="store_true", help="show how many bits the sums of each layer need"),
             *shared("json"),
         ],
+    ),
+    "overview": Command(
+        _show_overview,
+        "describe a whole network: neurons, classes, fragile features",
+        ["sugenet overview digits --html overview.html", "sugenet overview model.sugenet samples.csv"],
+        [
+            *shared("model", "samples", "label_column", "delimiter", "limit", limit=_LOOKED),
+            option("--html", metavar="FILE", help="write a page to FILE, or - for standard output"),
+            option("--jobs", type=whole(1, MOST_THREADS), metavar="N", help="number of workers (default: 1)"),
+            DOMAIN,
+            *shared("time_limit", "seed", "json", "quiet", time_limit={"default": "60"}),
+        ],
+        defaults={"index": None},
     ),
     "predict": Command(
         _show_predictions,

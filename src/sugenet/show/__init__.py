@@ -14,6 +14,7 @@ from sugenet.show.svg_writer import svg
 if TYPE_CHECKING:
     from sugenet.show.drawings import drawing, html, plot
     from sugenet.show.fits import FitView, LearnedView, view_fit, view_learned
+    from sugenet.show.overview_report import report_overview
     from sugenet.show.plots import plot_figure
     from sugenet.show.prepare import (
         cactus,
@@ -53,6 +54,7 @@ __all__ = [
     "plot",
     "plot_figure",
     "report",
+    "report_overview",
     "report_results",
     "sample_figure",
     "shades",
@@ -66,7 +68,7 @@ __all__ = [
     "votes_of",
 ]
 
-_LATER = ("prepare", "plots", "fits", "drawings", "reports", "sweep_report")
+_LATER = ("prepare", "plots", "fits", "drawings", "reports", "sweep_report", "overview_report")
 """Modules that need the questions: their names are loaded on first use, since a table of predictions needs
 none.
 """

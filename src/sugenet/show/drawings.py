@@ -13,6 +13,7 @@ from sugenet.capacity import RuleSet, SetFunction
 from sugenet.capacity.arguments import number_text, rating_text
 from sugenet.errors import NetworkError, SugenetError, TooLargeError
 from sugenet.fit import CapacityFit, Conflict, InducedCapacity, LearnedModel, VersionSpace
+from sugenet.glance import Atlas, Fragility, Overview, Prototypes
 from sugenet.logic import ComposedAnswer
 from sugenet.nn import Network, Summary, Trace, summary
 from sugenet.problem import Query, feature_index, limit_text
@@ -56,9 +57,12 @@ from sugenet.show.figures import (
     Race,
     Strip,
     StripRow,
+    Swarm,
+    Weights,
     plural,
 )
 from sugenet.show.markup import Html, element, short
+from sugenet.show.overviews import fragile_figure, radius_figure, template_figure
 from sugenet.show.plots import plot_figure
 from sugenet.show.prepare import (
     ROWS,
@@ -156,7 +160,20 @@ def _more(rows: Sequence[tuple[str, ...]], width: int) -> tuple[tuple[str, ...],
 
 
 @drawing.register(
-    Meters | Race | Pixels | Heat | Board | Strip | Bars | Histogram | Cactus | Band | Lattice | Focals
+    Meters
+    | Race
+    | Pixels
+    | Heat
+    | Board
+    | Weights
+    | Strip
+    | Bars
+    | Histogram
+    | Cactus
+    | Band
+    | Lattice
+    | Focals
+    | Swarm
 )
 def _(figure: Figure) -> Drawing:
     return Drawing("", (figure,))
@@ -618,6 +635,47 @@ def _(answer: Predicted) -> Drawing:
     return Drawing(
         str(answer), (sample_figure(network, answer.sample), votes_of(network.trace(answer.sample)))
     )
+
+
+# -- whole networks ------------------------------------------------------------------------------------------
+
+
+@drawing.register
+def _(value: Prototypes) -> Drawing:
+    shown = [one for one in value.classes if one.template is not None]
+    figures = tuple(
+        template_figure(value.network, one.template or (), f"votes times templates of {one.label}")
+        for one in shown
+    )
+    return Drawing(str(value), figures)
+
+
+@drawing.register
+def _(value: Atlas) -> Drawing:
+    ranked = sorted(value.neurons, key=lambda one: (-(one.decides or 0), one.layer, one.number))
+    figures = tuple(
+        template_figure(value.network, one.template, f"{one.title}: {one.name}")
+        for one in ranked[:ROWS]
+        if one.template is not None
+    )
+    rows = [
+        (one.title, one.name, "" if one.decides is None else percent_text(one.decides), "; ".join(one.marks))
+        for one in ranked
+    ]
+    table = Cells(("neuron", "name", "decides", "marks"), _more(rows, 4))
+    return Drawing(str(value).splitlines()[0], figures, table)
+
+
+@drawing.register
+def _(value: Fragility) -> Drawing:
+    return Drawing(str(value), (fragile_figure(value), radius_figure(value)))
+
+
+@drawing.register
+def _(value: Overview) -> Drawing:
+    frail = () if value.fragility is None else drawing(value.fragility).figures
+    parts = (*frail, *drawing(value.prototypes).figures)
+    return Drawing(f"{value.network}, seen on {value.samples_text}", parts, drawing(value.atlas).table)
 
 
 # -- whole data sets -----------------------------------------------------------------------------------------

@@ -44,11 +44,15 @@ __all__ = [
     "Race",
     "Strip",
     "StripRow",
+    "Swarm",
+    "SwarmDots",
     "Vote",
+    "Weights",
     "blues",
     "grey",
     "percent",
     "plural",
+    "tinted",
 ]
 
 BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY = (
@@ -79,6 +83,12 @@ def blues(share: Fraction | float) -> str:
     return "#" + "".join(
         f"{round(a + (b - a) * float(share)):02x}" for a, b in zip(_LIGHT, _DARK, strict=True)
     )
+
+
+def tinted(share: float, ink: str) -> str:
+    """Return a mixture of a colour with white: white for 0, the colour for 1."""
+    mixed = (round(255 + (int(ink[k : k + 2], 16) - 255) * share) for k in (1, 3, 5))
+    return "#" + "".join(f"{level:02x}" for level in mixed)
 
 
 def plural(count: int, noun: str) -> str:
@@ -227,6 +237,40 @@ class Heat(_Titled):
 
     shares: tuple[tuple[Fraction | None, ...], ...]
     """Rows of shares from 0 to 1; None for a pixel that cannot matter."""
+    caption: str = ""
+    top: Fraction = Fraction(1)
+    """The share that is drawn darkest."""
+
+
+@dataclass(frozen=True)
+class Weights(_Titled):
+    """A weight for each pixel of an image."""
+
+    weights: tuple[tuple[int, ...], ...]
+    """Rows of weights: positive ones are drawn as full squares, negative ones as smaller squares of another
+    colour.
+    """
+    caption: str = "full squares: positive weights; small squares: negative; darker: larger"
+
+
+@dataclass(frozen=True)
+class SwarmDots:
+    """Samples of one class with the same value."""
+
+    value: int
+    known: int
+    """Number of samples with exactly this value."""
+    at_least: int
+    """Number of samples whose value is at least this."""
+
+
+@dataclass(frozen=True)
+class Swarm(_Titled):
+    """Integers of samples as dots, one lane per class."""
+
+    axis: str
+    lanes: tuple[tuple[str, tuple[SwarmDots, ...]], ...]
+    """Names of the classes, and their dots by rising value."""
     caption: str = ""
 
 
@@ -422,5 +466,18 @@ class Focals(_Titled):
 
 
 Figure: TypeAlias = (
-    Meters | Race | Pixels | Heat | Board | Strip | Bars | Histogram | Cactus | Band | Lattice | Focals
+    Meters
+    | Race
+    | Pixels
+    | Heat
+    | Board
+    | Weights
+    | Strip
+    | Bars
+    | Histogram
+    | Cactus
+    | Band
+    | Lattice
+    | Focals
+    | Swarm
 )

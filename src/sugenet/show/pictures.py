@@ -7,9 +7,13 @@ import numpy as np
 
 from sugenet.nn import Network, Steps
 
-__all__ = ["grid_of", "picture", "shades"]
+__all__ = ["grey_rows", "grid_of", "image_of", "picture", "shades", "weight_rows"]
 
 SHADES = " .:-=+*#%@"
+MOST_PIXELS = 4096
+"""Larger images are shown as tables."""
+COLOURS = (1, 3)
+"""Numbers of channels of an image: grey, or red, green and blue."""
 
 
 def grid_of(network: Network) -> tuple[int, int] | None:
@@ -41,6 +45,61 @@ def grid_of(network: Network) -> tuple[int, int] | None:
     ):
         return None
     return side, side
+
+
+def image_of(network: Network) -> dict[str, Any] | None:
+    """Return how a sample is an image: rows, columns, and channels that come first or last; None if it is not
+    one.
+    """
+    grid = grid_of(network)
+    if grid is not None:
+        return {"rows": grid[0], "columns": grid[1], "channels": 1, "last": True}
+    shape, codings = network.encoder.shape or (), network.encoder.codings
+    if len(shape) == 2:
+        shape = (*shape, 1)
+    if len(shape) != 3 or not (shape[0] in COLOURS or shape[2] in COLOURS):
+        return None
+    last = shape[2] in COLOURS
+    rows, columns, channels = shape if last else (*shape[1:], shape[0])
+    first = codings[0]
+    if min(rows, columns) < 4 or rows * columns > MOST_PIXELS or not isinstance(first, Steps):
+        return None
+    ends = first.low, first.high
+    if not np.isfinite(ends).all() or first.low == first.high:
+        return None
+    if any(not isinstance(coding, Steps) or (coding.low, coding.high) != ends for coding in codings):
+        return None
+    return {"rows": rows, "columns": columns, "channels": channels, "last": last}
+
+
+def _pixels(network: Network, values: Any) -> Any:
+    """Return one value per feature as rows, columns and channels; None if samples are not images."""
+    about = image_of(network)
+    if about is None:
+        return None
+    array, sides = np.asarray(values), (about["rows"], about["columns"])
+    if about["last"]:
+        return array.reshape(*sides, about["channels"])
+    return np.moveaxis(array.reshape(about["channels"], *sides), 0, 2)
+
+
+def weight_rows(network: Network, weights: Any) -> list[list[int]] | None:
+    """Return one integer per feature as rows of an image, summed over colours; None if it is not one."""
+    pixels = _pixels(network, np.asarray(weights, object))
+    return None if pixels is None else pixels.sum(axis=2).tolist()
+
+
+def grey_rows(network: Network, x: Any) -> list[list[float]] | None:
+    """Return a sample as rows of an image from 0 to 1, the mean over colours; None if it is not one."""
+    pixels = _pixels(network, np.array(network.encoder.values(x), dtype=float))
+    if pixels is None:
+        return None
+    first = network.encoder.codings[0]
+    assert isinstance(first, Steps)
+    rows: list[list[float]] = np.clip(
+        (pixels.mean(axis=2) - first.low) / (first.high - first.low), 0, 1
+    ).tolist()
+    return rows
 
 
 def shades(network: Network, x: Any) -> Any:

@@ -31,6 +31,8 @@ from sugenet.show.figures import (
     Pixels,
     Race,
     Strip,
+    Swarm,
+    Weights,
     blues,
     percent,
     plural,
@@ -48,7 +50,7 @@ def plot_figure(figure: Figure, ax: Any = None) -> Any:
     if ax is None:
         ax = _axes(figure)
     _draw(figure, ax)
-    narrow = isinstance(figure, Pixels | Heat)
+    narrow = isinstance(figure, Pixels | Heat | Weights)
     ax.set_title(_plain(fill(figure.title, 30 if narrow else 64)), loc="left", fontsize=11, fontweight="bold")
     return ax
 
@@ -63,7 +65,7 @@ def _axes(figure: Figure) -> Any:
 
 def _size(figure: Figure) -> tuple[float, float]:
     match figure:
-        case Pixels() | Heat():
+        case Pixels() | Heat() | Weights():
             return 3.2, 3.6
         case Board(rows=rows):
             return max(3.2, 0.6 + 0.3 * len(rows[0])), 1.0 + 0.3 * len(rows)
@@ -73,6 +75,8 @@ def _size(figure: Figure) -> tuple[float, float]:
             return 2.6 + 0.34 * len(names), 2.2 + 0.28 * max(1, len(rows))
         case Histogram() | Cactus() | Band():
             return 6.4, 3.6
+        case Swarm(lanes=lanes):
+            return 6.8, 1.4 + 0.55 * max(1, len(lanes))
         case Race(votes=rows):
             return 6.8, 1.7 + 0.28 * max(1, len(rows))
         case Meters(meters=rows) | Strip(rows=rows) | Bars(bars=rows):
@@ -139,7 +143,7 @@ def _(figure: Heat, ax: Any) -> None:
         shares,
         cmap=LinearSegmentedColormap.from_list("shares", [blues(0), blues(1)]),
         vmin=0,
-        vmax=1,
+        vmax=float(figure.top),
         interpolation="nearest",
     )
     written = len(shares[0]) <= 10
@@ -154,7 +158,7 @@ def _(figure: Heat, ax: Any) -> None:
                         ha="center",
                         va="center",
                         fontsize=8,
-                        color=PAPER if share > 0.45 else INK,
+                        color=PAPER if share > 0.45 * figure.top else INK,
                     )
     _bare(ax, ("numbers in percent: " if written else "") + figure.caption)
 
@@ -184,6 +188,17 @@ def _(figure: Board, ax: Any) -> None:
         for k in ends:
             draw_line(k, color=INK, linewidth=0.8)
     _bare(ax, figure.caption)
+
+
+@_draw.register
+def _(figure: Weights, ax: Any) -> None:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    far = max((abs(w) for row in figure.weights for w in row), default=0) or 1
+    shares = [[w / far for w in row] for row in figure.weights]
+    colours = LinearSegmentedColormap.from_list("weights", [VERMILLION, PAPER, BLUE])
+    ax.imshow(shares, cmap=colours, vmin=-1, vmax=1, interpolation="nearest")
+    _bare(ax, "blue: positive weights; red: negative; darker: larger")
 
 
 # -- rows ----------------------------------------------------------------------------------------------------
@@ -423,6 +438,27 @@ def _(figure: Histogram, ax: Any) -> None:
         )
     ax.set_xlabel(_plain(figure.axis))
     ax.set_ylabel(_plain(figure.what))
+
+
+@_draw.register
+def _(figure: Swarm, ax: Any) -> None:
+    crowd = max([dots.known + dots.at_least for _, lane in figure.lanes for dots in lane] + [1])
+    for y, (_, lane) in enumerate(figure.lanes):
+        for dots in lane:
+            count = dots.known + dots.at_least
+            tall = max(1, math.ceil(math.sqrt(crowd)))
+            for k in range(count):
+                column, row = divmod(k, tall)
+                ax.plot(
+                    dots.value + 0.8 * (column - (math.ceil(count / tall) - 1) / 2) / tall,
+                    y + 0.8 * (row - (min(tall, count - column * tall) - 1) / 2) / tall,
+                    "o",
+                    color=BLUE,
+                    fillstyle="full" if k < dots.known else "none",
+                    markersize=3,
+                )
+    _rows(ax, [name for name, _ in figure.lanes], f"{figure.axis}; {figure.caption}".strip("; "), 0, "class")
+    ax.xaxis.get_major_locator().set_params(integer=True)
 
 
 @_draw.register

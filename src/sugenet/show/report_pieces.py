@@ -58,6 +58,12 @@ figure { margin: 0; max-width: 100%; }
 .figures .words p:first-child, .figures .words ul { margin-top: 0; }
 .figures.small { display: grid; grid-template-columns: repeat(auto-fill, minmax(11.5rem, 1fr)); }
 .figures.small figure { max-width: 14.5rem; }
+.figures.tiny figcaption { font-size: .8rem; }
+svg.thumb { border-radius: 2px; display: inline-block; vertical-align: top; max-width: none; }
+.scroll { overflow-x: auto; }
+.scroll table { display: table; }
+td.name { min-width: 8rem; }
+.figures.tiny figure { max-width: 6.5rem; }
 figcaption { font-size: .9rem; margin-top: .2rem; }
 svg { display: block; max-width: 100%; height: auto; border: 1px solid var(--rule); border-radius: 6px; }
 table { border-collapse: collapse; margin: .6rem 0; width: 100%; font-size: .92rem; }
@@ -106,6 +112,7 @@ footer { margin-top: 2rem; border-top: 2px solid var(--ink); padding-top: .6rem;
   .whole { white-space: normal; }
 }
 @page { size: A4; margin: 14mm 15mm 16mm; }
+@media screen { .tall { max-height: 44rem; overflow-y: auto; } }
 @media print {
   html { background: none; font-size: 12px; }
   body { margin: 0; padding: 0; max-width: none; line-height: 1.38; }

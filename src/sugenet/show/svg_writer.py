@@ -8,9 +8,10 @@ used, no styles, scripts or ids.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import singledispatch
+from itertools import groupby
 from textwrap import wrap
 from typing import Any, TypeVar
 
@@ -39,14 +40,17 @@ from sugenet.show.figures import (
     Pixels,
     Race,
     Strip,
+    Swarm,
+    Weights,
     blues,
     grey,
     percent,
     plural,
+    tinted,
 )
 from sugenet.show.markup import Html, decimal, element
 
-__all__ = ["draw", "nice_ticks", "svg"]
+__all__ = ["draw", "nice_ticks", "svg", "thumbnail"]
 
 _T = TypeVar("_T")
 _ROW = 22
@@ -256,9 +260,9 @@ def _(figure: Heat) -> Html:
                 continue
             x, y = left + c * cell, top + r * cell
             with sheet.group(data_share=share):
-                sheet.rect(x, y, cell, cell, blues(share))
+                sheet.rect(x, y, cell, cell, blues(share / figure.top))
                 if cell >= 20:
-                    colour = PAPER if share > 0.45 else INK
+                    colour = PAPER if share > 0.45 * figure.top else INK
                     sheet.text(
                         x + cell / 2, y + cell / 2 + 4, percent(share), size=10, anchor="middle", fill=colour
                     )
@@ -270,9 +274,135 @@ def _(figure: Heat) -> Html:
     for k in range(5):
         sheet.rect(left + 30 + k * 30, sheet.y, 30, 9, blues(k / 4), stroke=RULE, stroke_width=0.6)
     sheet.text(left, sheet.y + 9, "0 %", size=11, fill=MUTED)
-    sheet.text(left + 186, sheet.y + 9, "100 %", size=11, fill=MUTED)
+    sheet.text(left + 186, sheet.y + 9, f"{percent(figure.top)} %", size=11, fill=MUTED)
     sheet.y += 13
     return sheet.done(("numbers in percent: " if cell >= 20 else "") + figure.caption)
+
+
+_TINTS = 6
+"""Number of tints of each sign."""
+
+
+def _weight_paths(weights: Sequence[Sequence[int]], cell: int) -> Iterator[Html]:
+    """Yield one path per tint: runs of full cells for positive weights, smaller squares for negative ones."""
+    largest = max((abs(w) for row in weights for w in row), default=0) or 1
+    squares: dict[tuple[bool, int], list[str]] = {}
+    inset, small = max(1, cell // 5), cell - 2 * max(1, cell // 5)
+    for r, row in enumerate(weights):
+        tints = [(w > 0, -(-abs(w) * _TINTS // largest)) for w in row]
+        for (positive, tint), run in groupby(range(len(row)), key=tints.__getitem__):
+            columns = list(run)
+            if not tint:
+                continue
+            paths = squares.setdefault((positive, tint), [])
+            if positive:
+                paths.append(
+                    f"M{columns[0] * cell} {r * cell}h{len(columns) * cell}v{cell}H{columns[0] * cell}z"
+                )
+            else:
+                paths += [
+                    f"M{c * cell + inset} {r * cell + inset}h{small}v{small}h-{small}z" for c in columns
+                ]
+    for (positive, tint), paths in sorted(squares.items()):
+        colour = tinted(0.15 + 0.85 * tint / _TINTS, BLUE if positive else VERMILLION)
+        yield element("path", fill=colour, d="".join(paths), shape_rendering="crispEdges")
+
+
+def thumbnail(
+    cells: Sequence[Sequence[Any]], title: str, side: float = 84, *, signed: bool = False, blue: bool = False
+) -> Html:
+    """Return a small image without text: weights if `signed`, else shares from 0 to 1, grey or blue."""
+    columns, cell = max(1, len(cells[0])), 10
+    if signed:
+        parts = list(_weight_paths(cells, cell))
+    else:
+        shaded: dict[str, list[str]] = {}
+        for r, row in enumerate(cells):
+            colours = [
+                None if not share else blues(share) if blue else grey(round(share * 16) / 16) for share in row
+            ]
+            for colour, run in groupby(range(len(row)), key=colours.__getitem__):
+                if colour is not None and colour != PAPER:
+                    run_of = list(run)
+                    path = f"M{run_of[0] * cell} {r * cell}h{len(run_of) * cell}v{cell}H{run_of[0] * cell}z"
+                    shaded.setdefault(colour, []).append(path)
+        parts = [
+            element("path", fill=colour, d="".join(paths), shape_rendering="crispEdges")
+            for colour, paths in sorted(shaded.items())
+        ]
+    width, height = columns * cell, len(cells) * cell
+    return element(
+        "svg",
+        element("title", title),
+        element("rect", width=width, height=height, fill=PAPER),
+        *parts,
+        xmlns="http://www.w3.org/2000/svg",
+        role="img",
+        class_="thumb",
+        width=side * columns / max(columns, len(cells)),
+        height=side * len(cells) / max(columns, len(cells)),
+        viewBox=f"0 0 {width} {height}",
+    )
+
+
+@draw.register
+def _(figure: Weights) -> Html:
+    columns, rows = len(figure.weights[0]), len(figure.weights)
+    sheet = _Sheet(_IMAGE + 24, figure.title)
+    scale = _IMAGE / (10 * max(columns, rows))
+    left, top = 12.0, sheet.y
+    with sheet.group(transform=f"translate({decimal(left)} {decimal(top)}) scale({scale:.4f})"):
+        sheet.parts += _weight_paths(figure.weights, 10)
+    sheet.rect(left, top, 10 * scale * columns, 10 * scale * rows, "none", stroke=RULE)
+    sheet.y = top + 10 * scale * rows + 4
+    return sheet.done(figure.caption)
+
+
+_LANE = 46.0
+
+
+@draw.register
+def _(figure: Swarm) -> Html:
+    values = [dots.value for _, lane in figure.lanes for dots in lane] or [0]
+    first, last = min(values), max(values)
+    left = 12 + min(max([_width(name, 12) for name, _ in figure.lanes] + [40.0]), 150.0) + 14
+    sheet = _Sheet(600, figure.title)
+    room = 600 - left - 16
+    step = room / (last - first + 1)
+    crowd = max([dots.known + dots.at_least for _, lane in figure.lanes for dots in lane] + [1])
+    r = next((r for r in (4.0, 3.0, 2.2, 1.6) if crowd <= _fits(step, r)), 1.6)
+    each = max(1, math.ceil(crowd / max(1, _fits(step, r))))
+    for name, lane in figure.lanes:
+        middle = sheet.y + _LANE / 2
+        sheet.line(left, middle, left + room, middle)
+        sheet.text(left - 10, middle + 4, _cut(name, left - 22), anchor="end")
+        for dots in lane:
+            x = left + (dots.value - first + 0.5) * step
+            known, at_least = math.ceil(dots.known / each), math.ceil(dots.at_least / each)
+            words = f"{name}: {dots.known} with {dots.value}"
+            words += f", {dots.at_least} with at least {dots.value}" if dots.at_least else ""
+            tall = max(1, int((_LANE - 6) / (2.3 * r)))
+            wide = math.ceil((known + at_least) / tall)
+            with sheet.group(words):
+                for k in range(known + at_least):
+                    column, row = divmod(k, tall)
+                    here = min(tall, known + at_least - column * tall)
+                    at = x + (column - (wide - 1) / 2) * 2.3 * r, middle + (row - (here - 1) / 2) * 2.3 * r
+                    look = {"fill": BLUE} if k < known else {"fill": PAPER, "stroke": BLUE}
+                    sheet.add("circle", cx=at[0], cy=at[1], r=r if k < known else r - 0.4, **look)
+        sheet.y += _LANE
+    ticks = range(first, last + 1, max(1, math.ceil((last - first + 1) / 20)))
+    for value in ticks:
+        sheet.text(left + (value - first + 0.5) * step, sheet.y + 12, str(value), size=11, anchor="middle")
+    sheet.y += 30
+    sheet.text(left + room / 2, sheet.y - 2, figure.axis, anchor="middle", fill=MUTED)
+    note = f"each dot: up to {each} samples" if each > 1 else "each dot: one sample"
+    return sheet.done(f"{note}; {figure.caption}" if figure.caption else note)
+
+
+def _fits(step: float, r: float) -> int:
+    """Return how many dots fit into a lane beside one value."""
+    return max(1, int((_LANE - 6) / (2.3 * r))) * max(1, int((step - 4) / (2.3 * r)))
 
 
 # -- tables --------------------------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ from sugenet.show.reports import GLOSSARY
 from sugenet.sweeps import AccuracyCurve, Results, Row, SweepTally, curve_of
 from sugenet.sweeps.samples import REFUSED
 
-__all__ = ["report_results"]
+__all__ = ["SORT", "report_results"]
 
 _SAMPLES = 300
 """Maximum number of samples with their own section."""
@@ -67,7 +67,7 @@ _OUTCOMES = {
     "predicted": "The class that the network gives. Nothing is claimed about other inputs.",
 }
 """Meaning of outcomes that are not in the glossary of all reports."""
-_SORT = Html("""
+SORT = Html("""
 "use strict";
 for (const table of document.querySelectorAll("table.sortable")) {
   const heads = [...table.tHead.rows[0].cells], body = table.tBodies[0];
@@ -139,7 +139,7 @@ def report_results(
     page = _SweepPage(list(results), called, curve, samples, notify)
     title = f"{', '.join(called)}: report on a data set"
     parts = [page.head(title), page.outcome(), page.table(), page.sections(), page.words(), page.foot()]
-    return str(document(title, Html().join(parts), _SORT))
+    return str(document(title, Html().join(parts), SORT))
 
 
 class _SweepPage:

@@ -33,7 +33,7 @@ from sugenet.nn.layers import SUM_BITS
 from sugenet.nn.packed import is_wide_sum
 from sugenet.reason.envelope import domain_data
 from sugenet.reason.questions.reading import described_within
-from sugenet.show import grid_of
+from sugenet.show.pictures import image_of
 
 __all__ = [
     "certified",
@@ -113,10 +113,6 @@ def certified(network: Network) -> dict[str, Any] | None:
 
 
 MOST_SAMPLES = 400
-MOST_PIXELS = 4096
-"""Larger images are shown as tables."""
-COLOURS = (1, 3)
-"""Numbers of channels of an image: grey, or red, green and blue."""
 FAR = 1 << 40
 """Larger thresholds cannot be reached by any match count, and are written as this value."""
 
@@ -188,7 +184,7 @@ def payload(
         "features": [
             [name, coding_index[coding]] for name, coding in zip(encoder.names, encoder.codings, strict=True)
         ],
-        "grid": _grid(network),
+        "grid": image_of(network),
         "levels": network.reads_levels,
         **_layers(network),
         "samples": rows,
@@ -268,29 +264,6 @@ def first_right(network: Network, samples: Any, truth: Any) -> int:
 
 
 # -- features and samples ------------------------------------------------------------------------------------
-
-
-def _grid(network: Network) -> dict[str, Any] | None:
-    """Return a sample as an image: grey, or colours whose channels come first or last."""
-    grid = grid_of(network)
-    if grid is not None:
-        return {"rows": grid[0], "columns": grid[1], "channels": 1, "last": True}
-    shape, codings = network.encoder.shape or (), network.encoder.codings
-    if len(shape) == 2:
-        shape = (*shape, 1)
-    if len(shape) != 3 or not (shape[0] in COLOURS or shape[2] in COLOURS):
-        return None
-    last = shape[2] in COLOURS
-    rows, columns, channels = shape if last else (*shape[1:], shape[0])
-    first = codings[0]
-    if min(rows, columns) < 4 or rows * columns > MOST_PIXELS or not isinstance(first, Steps):
-        return None
-    ends = first.low, first.high
-    if not all(isfinite(end) for end in ends) or ends[0] == ends[1]:
-        return None
-    if any(not isinstance(coding, Steps) or (coding.low, coding.high) != ends for coding in codings):
-        return None
-    return {"rows": rows, "columns": columns, "channels": channels, "last": last}
 
 
 def _coding(coding: Coding, span: Span | None = None) -> dict[str, Any]:

@@ -1,0 +1,187 @@
+"""Claims of an overview: a sentence, the network that it is about, and the answer that proves it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from sugenet.nn import Head, Network
+from sugenet.nn.layers import dense_layer
+from sugenet.problem.clock import Clock
+from sugenet.reason import Always, Never, Proved, Refuted, verify
+from sugenet.reason.rechecking import check
+from sugenet.reprs import roughly
+
+__all__ = ["Claim", "evenly", "fixed", "margin_bounds", "margins", "prove", "raised", "single"]
+
+_STEPS = 40
+"""Maximum number of questions about one margin."""
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """A proved sentence.
+
+    `network` is the network that `answer` is about: the network itself, or a part or variant of it.
+    """
+
+    words: str
+    network: Network
+    answer: Any
+
+    def check(self) -> str:
+        """Check the certificate; raise `CertificateError` if it does not hold."""
+        other = getattr(self.answer.question, "other", None)
+        return str(check(self.answer.certificate, self.network, other))
+
+    def data(self) -> dict[str, Any]:
+        """Return the claim as JSON data; `about` is the fingerprint of the network of its certificate."""
+        return {
+            "claim": self.words,
+            "about": self.network.fingerprint,
+            "certificate": self.answer.certificate,
+        }
+
+
+def prove(words: str, network: Network, question: Any, clock: Clock, most: float) -> Claim | bool:
+    """Return a claim if it is proved within some seconds; else whether it is still open."""
+    left = clock.left()
+    seconds = most if left is None else min(left, most)
+    if not seconds:
+        return True
+    answer = verify(network, question, time_limit=seconds, seed=clock.seed)
+    if isinstance(answer, Proved) and answer.certificate:
+        return Claim(words, network, answer)
+    return not isinstance(answer, Refuted)
+
+
+# -- variants of a network -----------------------------------------------------------------------------------
+
+
+def single(network: Network, layer: int, j: int, *, opposite: bool = False) -> Network:
+    """Return the network whose class is the state of one binary neuron, or the opposite state.
+
+    Layers are numbered from 1, neurons from 0.
+    """
+    votes = [[1], [-1]] if opposite else [[-1], [1]]
+    read = network.layers[layer - 1]
+    row = dense_layer(read.row(j)[None, :], [int(read.tau[j])], read.tops)
+    layers = (*network.layers[: layer - 1], row)
+    return replace(network, layers=layers, head=Head(votes), classes=("off", "on"))
+
+
+def fixed(network: Network, layer: int, j: int) -> Network:
+    """Return the network with one neuron of a dense layer off, or at level 0, whatever the input."""
+    read = network.layers[layer - 1]
+    tau = read.tau.copy()
+    tau[j] = int(read.sizes[j]) + 1
+    silent = dense_layer(read.rows(), tau, read.tops)
+    return replace(network, layers=(*network.layers[: layer - 1], silent, *network.layers[layer:]))
+
+
+def raised(network: Network, label: int, by: Fraction) -> Network:
+    """Return the network with a number added to the score of one class."""
+    head = network.head
+    bias = [old + by if k == label else old for k, old in enumerate(head.bias)]
+    return replace(network, head=Head(head.weights, bias, head.scale, head.tops))
+
+
+# -- margins -------------------------------------------------------------------------------------------------
+
+
+def margins(network: Network, label: int, X: Any) -> list[Fraction]:
+    """Return the exact margin of a class on each sample: its score minus the largest other score."""
+    scores = network.head.scores(network.match_counts(X))
+    return [row[label] - max(s for k, s in enumerate(row) if k != label) for row in scores.tolist()]
+
+
+def _unit(head: Head) -> Fraction:
+    """Return a number that divides every possible difference of margins."""
+    return Fraction(1, head.integers[2])
+
+
+def _range(network: Network, label: int) -> tuple[Fraction, Fraction]:
+    """Return trivial bounds on the margin of a class: each bit of the last layer at its best."""
+    head = network.head
+    low, high = [], []
+    for k in range(head.outputs):
+        if k == label:
+            continue
+        rows = [
+            (int(a) * head.scale[label] - int(b) * head.scale[k], int(top))
+            for a, b, top in zip(head.weights[label], head.weights[k], head.input_tops, strict=True)
+        ]
+        reach = sum((abs(weight) * top for weight, top in rows), Fraction(0))
+        middle = head.bias[label] - head.bias[k]
+        low.append(middle - reach)
+        high.append(middle + reach)
+    return min(low), min(high)
+
+
+def margin_bounds(
+    network: Network,
+    label: int,
+    start: tuple[Fraction, Any] | None,
+    clock: Clock,
+    *,
+    least: bool = False,
+    box: Any = None,
+    words: str,
+) -> tuple[Fraction | None, Any, Fraction, Claim | None]:
+    """Return the largest margin of a class found, its input, a proved bound, and the claim of the bound.
+
+    `least=True` asks for the least margin instead. The bound is of the same side: no margin is beyond it. If
+    both numbers are equal, the margin is exact. The claim is None if the time was up at once: the
+    bound is then the sum of all weights.
+
+    Parameters
+    ----------
+    network, label
+        The network and the index of the class.
+    start
+        A margin that is known to occur, with its input.
+    clock
+        Time limit.
+    least
+        Whether the least margin is asked for.
+    box
+        Limits of the inputs; None for all.
+    words
+        The claim, with a place for the bound.
+    """
+    sign = -1 if least else 1
+    unit = _unit(network.head)
+    # in units, with the sign that turns every question into "how large"
+    ends = [sign * end / unit for end in _range(network, label)]
+    low_end, high = min(ends), max(ends)
+    low = low_end if start is None else sign * start[0] / unit
+    witness, claim = None if start is None else start[1], None
+    for _ in range(_STEPS):
+        if (low >= high and claim is not None) or clock.up():
+            break
+        # ask whether the margin can reach `asked`, first beyond the bound; half a unit keeps ties out
+        asked = high + 1 if claim is None else Fraction((low + high + 1) // 2)
+        moved = raised(network, label, -sign * (asked - Fraction(1, 2)) * unit)
+        question = Always(label, box) if least else Never(label, box)
+        answer = verify(moved, question, time_limit=clock.left(), seed=clock.seed)
+        if isinstance(answer, Refuted):
+            witness = list(answer.witness)
+            low = sign * margins(network, label, [witness])[0] / unit
+        elif isinstance(answer, Proved) and answer.certificate:
+            high = asked - 1
+            claim = Claim(words.format(roughly(sign * high * unit)), moved, answer)
+        else:
+            break
+    return (None if witness is None else sign * low * unit), witness, sign * high * unit, claim
+
+
+def evenly(labels: Sequence[int], most: int) -> list[int]:
+    """Return indices of at most so many samples, each class in turn."""
+    rank: dict[int, int] = {}
+    order = []
+    for index, label in enumerate(labels):
+        order.append((rank.get(label, 0), label, index))
+        rank[label] = rank.get(label, 0) + 1
+    return [index for *_, index in sorted(order)[:most]]

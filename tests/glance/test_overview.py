@@ -1,0 +1,269 @@
+"""A whole network at a glance: every number against its definition over all inputs of small networks."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import sugenet as sg
+from sugenet.errors import CertificateError, QuestionError
+from sugenet.glance import Claim, overview
+from sugenet.glance.atlas import class_name, over_features, paths_to
+from sugenet.glance.claims import evenly, margin_bounds, margins
+from sugenet.nn import ConvLayer, DenseLayer, Encoder, Head, Network, Real, RealLayer, Window, integer
+from sugenet.problem.clock import Clock
+from tests.problem.levels import KINDS, every_input, lively_network
+
+
+def binary(rng, layers=1, inputs=5):
+    """A binary network over bits, with a copy, an opposite, a constant and a needless neuron."""
+    made, width = [], inputs
+    for _ in range(layers):
+        rows = rng.choice([-1, 1], (3, width))
+        rows = np.vstack([rows, rows[0], -rows[1], rows[2], rng.choice([-1, 1], width)])
+        tau = np.array([2, 3, 1, 2, width - 3 + 1, width + 1, 2])  # the sixth is never on
+        made.append(DenseLayer(rows, tau))
+        width = len(rows)
+    votes = rng.choice([-1, 1], (3, width))
+    votes[:, 6] = 1  # the seventh votes for all classes alike
+    return Network.of_bits(made, Head(votes, [Fraction(1, 3), 0, Fraction(-1, 2)]), classes=["a", "b", "c"])
+
+
+def all_of(network):
+    return np.array([[*row] for row in every_input(network).tolist()], object)
+
+
+def labels_of(network, X):
+    return network.predict(X, engine="definition").tolist()
+
+
+def classes_with(network, X, layer, unit, value):
+    """Classes if a neuron, or all positions of a channel, is fixed; by the definition."""
+    values = network.inputs(X)
+    for number, one in enumerate(network.layers, start=1):
+        values = one.activity(values)
+        if number == layer:
+            channels = one.outputs if one.output_shape is None else one.output_shape[0]
+            width = one.outputs // channels
+            values[:, unit * width : (unit + 1) * width] = value
+    return network.head.classes(network.head.match_counts(values)).tolist()
+
+
+def networks():
+    rng = np.random.default_rng(5)
+    yield "one layer", binary(rng)
+    yield "two layers", binary(rng, 2)
+    kernel = rng.choice([-1, 1], (2, 1, 2, 2))
+    conv = ConvLayer(kernel, [2, 3], Window((1, 3, 3), 2))
+    maps = Head(rng.choice([-1, 1], (2, 8)))
+    yield "bits in maps", Network(Encoder.of_bits(9), [conv], maps)
+    for kind in KINDS:
+        yield kind, lively_network(np.random.default_rng(KINDS.index(kind)), kind)
+
+
+NETWORKS = dict(networks())
+FAST = ("two layers", "bits in maps", "onehot", "conv", "pooled")
+PARAMS = [name if name in FAST else pytest.param(name, marks=pytest.mark.slow) for name in NETWORKS]
+
+
+@pytest.fixture(scope="module", params=PARAMS)
+def seen(request):
+    network = NETWORKS[request.param]
+    X = all_of(network)
+    return X, labels_of(network, X), overview(network, X, time_limit=None, samples=24)
+
+
+def test_all_claims_hold(seen):
+    _, _, found = seen
+    assert found.check().endswith("checked")
+    assert len(found.claims) >= len(found.network.classes)
+
+
+def test_neurons_are_on_and_decide_as_defined(seen):
+    _, _, found = seen
+    network, X = found.network, found.X
+    labels, hidden = np.array(labels_of(network, X)), network.hidden(X)
+    for one in found.atlas.neurons:
+        layer = network.layers[one.layer - 1]
+        channels = layer.outputs if layer.output_shape is None else layer.output_shape[0]
+        here = hidden[one.layer - 1].reshape(len(X), channels, -1)[:, one.number - 1]
+        for k, share in enumerate(one.on):
+            values = here[labels == k]
+            top = layer.height * values.size
+            assert share == (Fraction(int(values.sum()), top) if values.size else None)
+        changed = np.zeros(len(X), bool)
+        for value in (0, layer.height):
+            changed |= labels != classes_with(network, X, one.layer, one.number - 1, value)
+        assert one.decides == Fraction(int(changed.sum()), len(X))
+
+
+def test_marks_say_what_is_true_of_all_inputs(seen):
+    X, labels, found = seen
+    network = found.network
+    hidden = network.hidden(X)
+    for one in found.atlas.neurons:
+        layer = network.layers[one.layer - 1]
+        if layer.output_shape is not None:
+            assert not any(mark.endswith(": proved") for mark in one.marks)
+            continue
+        column = hidden[one.layer - 1][:, one.number - 1]
+        for mark in one.marks:
+            words, _, status = mark.partition(": ")
+            if status != "proved":
+                continue
+            if words.startswith("always"):
+                assert set(column.tolist()) == {words == "always on"}
+            elif words == "decides nothing":
+                assert classes_with(network, X, one.layer, one.number - 1, 0) == labels
+            else:
+                other = hidden[one.layer - 1][:, int(words.split()[-1]) - 1]
+                assert (column == (other if words.startswith("same") else ~other)).all()
+
+
+def test_planted_neurons_are_found():
+    for name in ("one layer", "two layers"):
+        found = overview(NETWORKS[name], all_of(NETWORKS[name]), samples=12)
+        first = found.atlas.of(1)
+        assert "same as neuron 1: proved" in first[3].marks
+        assert "opposite of neuron 2: proved" in first[4].marks
+        assert "always off: proved" in first[5].marks
+        last = found.atlas.of(len(found.network.layers))
+        assert "decides nothing: proved" in last[6].marks
+
+
+def test_the_largest_margins_are_those_of_all_inputs(seen):
+    X, _, found = seen
+    network = found.network
+    scores = network.head.scores(network.match_counts(X, engine="definition")).tolist()
+    for k, one in enumerate(found.prototypes.classes):
+        over = [row[k] - max(s for j, s in enumerate(row) if j != k) for row in scores]
+        assert one.best == one.bound == max(over)
+        assert one.is_exact
+        assert margins(network, k, [list(one.witness)]) == [max(over)]
+
+
+def test_least_margins_and_bounds_without_time(seen):
+    X, _, found = seen
+    network = found.network
+    least = min(margins(network, 0, X))
+    best, _, bound, claim = margin_bounds(network, 0, None, Clock(), least=True, words="at least {}")
+    assert best == bound == least
+    assert claim.check()
+    *_, wide, none = margin_bounds(network, 0, None, Clock(0), words="{}")
+    assert wide >= max(margins(network, 0, X))
+    assert none is None
+
+
+def test_single_changes_and_radii_are_those_of_all_inputs(seen):
+    X, labels, found = seen
+    frail = found.fragility
+    network = found.network
+    states = network.encoder.levels(X)
+    label_at = {tuple(row): label for row, label in zip(states.tolist(), labels, strict=True)}
+    points = np.array(list(label_at))
+    classes = np.array(list(label_at.values()))
+    for row, turned, label, one in zip(frail.X, frail.turned, frail.labels, frail.radii, strict=True):
+        here = network.encoder.levels([row.tolist()])[0]
+        apart = points != here
+        other = classes != label
+        alone = {int(np.flatnonzero(change)[0]) for change in apart[other] if change.sum() == 1}
+        assert set(np.flatnonzero(turned).tolist()) == alone
+        radius = min(apart[other].sum(axis=1).tolist(), default=None)
+        if radius is None:
+            assert one.never
+        else:
+            assert one.found == one.lower == radius
+            assert one.is_exact
+            assert network.predict_one(list(one.after)) != network.classes[label]
+    total = Fraction(int(frail.turned[:, 0].sum()), len(frail.turned))
+    assert frail.share(0) == total
+    for (f, g), _ in frail.pairs:
+        assert any(one.features in ((f, g), (g, f)) for one in frail.radii)
+
+
+def test_it_is_data_and_text(seen):
+    *_, found = seen
+    data = found.data()
+    assert len(data["claims"]) == len(found.claims)
+    assert len(data["neurons"]) == len(found.atlas.neurons)
+    assert str(found.network) in str(found)
+    assert "<svg" in found._repr_html_()
+
+
+# -- parts ---------------------------------------------------------------------------------------------------
+
+
+def test_names_follow_from_shares():
+    half, more = Fraction(1, 2), Fraction(2, 3)
+    assert class_name([half, half], "ab") == ("on in less than half of every class", "no class apart")
+    assert class_name([more, None], "ab") == ("on in more than half of every class", "no class apart")
+    name, family = class_name([more] * 3 + [half] * 2, "abcde")
+    assert (name, family) == ("off for d and e", "d, e | a, b, c")
+    assert class_name([half] * 3 + [more] * 2, "abcde")[1] == family
+    assert class_name([more] * 7 + [half] * 8, "abcdefghijklmno")[0] == "on for a, b, c, d, e and 2 more"
+
+
+def test_paths_add_up_along_all_weights():
+    rng = np.random.default_rng(2)
+    first, second = rng.integers(-2, 3, (4, 6)), rng.integers(-2, 3, (3, 4))
+    encoder = Encoder([integer(0, 3), integer(0, 3)])
+    network = Network(encoder, [DenseLayer(first, [1] * 4), DenseLayer(second, [1] * 3)], Head([[1, 1, 1]]))
+    votes = [2, -1, 1]
+    by_hand = [
+        sum(votes[k] * second[k, j] * first[j, i] for j in range(4) for k in range(3)) for i in range(6)
+    ]
+    paths = paths_to(network, votes, 2)
+    assert paths.tolist() == by_hand
+    assert over_features(network, paths[None, :])[0].tolist() == [sum(by_hand[:3]), sum(by_hand[3:])]
+
+
+def test_samples_are_taken_from_each_class_in_turn():
+    assert evenly([0, 0, 0, 1, 1, 2], 4) == [0, 3, 5, 1]
+    assert evenly([1, 1], 9) == [0, 1]
+
+
+def test_without_samples_inputs_are_random_and_called_so():
+    found = overview(sg.models.breast_cancer(), time_limit=2, samples=20)
+    assert found.kind == "random"
+    assert "20 random inputs" in str(found)
+
+
+def test_without_time_it_says_what_is_missing():
+    X, y = sg.models.samples("digits")
+    found = overview(sg.models.digits(), X[:9], y[:9], time_limit=0)
+    assert found.missing
+    assert all(one.best is not None and one.best <= one.bound for one in found.prototypes.classes if one.best)
+    assert found.fragility.radii == ()
+
+
+def test_real_numbers_have_no_single_changes():
+    network = Network(
+        Encoder([Real(low=0, high=1), Real(low=0, high=1)]), [RealLayer([[1, -1]], [0])], Head([[1], [-1]])
+    )
+    found = overview(network, [[0.25, 0.5], [0.5, 0.25]])
+    assert found.fragility is None
+    assert any("real numbers" in reason for reason in found.missing)
+    with pytest.raises(QuestionError, match="Give samples"):
+        overview(network)
+
+
+def test_a_false_claim_is_found():
+    network = NETWORKS["one layer"]
+    claim = overview(network, all_of(network)).claims[0]
+    with pytest.raises(CertificateError):
+        Claim(claim.words, NETWORKS["two layers"], claim.answer).check()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"samples": 0}, "samples=0"),
+        ({"jobs": True}, "jobs=True"),
+        ({"y": [0]}, "y needs X"),
+        ({"X": [[1] * 5], "y": [0, 1]}, "1 samples and 2 classes"),
+        ({"X": np.zeros((0, 5))}, "no samples"),
+    ],
+)
+def test_wrong_arguments_are_refused(wrong, words):
+    with pytest.raises(QuestionError, match=words):
+        overview(NETWORKS["one layer"], **wrong)
