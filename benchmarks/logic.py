@@ -8,6 +8,9 @@ in a round. Where the line between valid and invalid grids is drawn is fitted on
 Half of the grids are valid. The others are valid ones in which, once and then again with probability 1/2, a
 cell is replaced by another digit or two cells are exchanged, until they are invalid; each cell is an image of
 its digit, drawn at random.
+
+The same tasks are done a second time by possibilistic rules with learned parameters, as Pi-NeSy does them
+(`benchmarks._rules`). Sums have up to 100 digits there.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from typing import Any
 import numpy as np
 
 import sugenet as sg
-from benchmarks import _zoo
+from benchmarks import _rules, _zoo
 from sugenet import logic
 from sugenet.logic import GapLine, Reading, Sudoku, Sum, readings_of
 from sugenet.logic.composed import Wanted
@@ -76,7 +79,8 @@ def grids(network: Network, X: np.ndarray, y: np.ndarray, size: int, many: int, 
     """Gaps and truths of grids of images, whether they are read as valid, and the seconds of each step."""
     rng = np.random.default_rng(seed)
     of_digit = {digit: np.flatnonzero(y == digit) for digit in range(1, size + 1)}
-    found: dict[str, Any] = {"gaps": [], "truths": [], "read": [], "reading": [], "deciding": []}
+    names = ("gaps", "truths", "read", "reading", "deciding", "cells", "digits")
+    found: dict[str, Any] = {name: [] for name in names}
     for number in range(many):
         digits = drawn_grid(size, rng)
         if number % 2:
@@ -91,6 +95,8 @@ def grids(network: Network, X: np.ndarray, y: np.ndarray, size: int, many: int, 
         found["gaps"].append(None if best is None else best[0])
         found["truths"].append(number % 2 == 0)
         found["read"].append(grid.says)
+        found["cells"].append(grid.readings)
+        found["digits"].append(digits.tolist())
     return found
 
 
@@ -111,11 +117,44 @@ def certified(network: Network, X: np.ndarray, y: np.ndarray) -> float:
     return found + checked
 
 
+def rules_for_sums(network: Network, readings: tuple[Reading, ...], y: Any, trained: Any, rounds: int) -> Any:
+    """Learn the rules of a column, and return a fit, the percentage of right sums by 100 digits, and print
+    those of fewer.
+    """
+    rng = np.random.default_rng(5)
+    chosen = rng.permutation(len(trained[0]))[:60]
+    learned = _rules.learned_columns(readings_of(network, trained[0][chosen]), trained[1][chosen], rng)
+    print(f"\nrules of a column, learned from 30 pairs of training images\n{learned}")
+    known = _rules.degrees(readings)
+    print(f"{'digits':>6}{'sums':>8}{'by rules, right %':>20}{'digits right %':>16}")
+    single = np.mean([reading.values[reading.best] == str(t) for reading, t in zip(readings, y, strict=True)])
+    percent = 0.0
+    for digits in (1, 2, 4, 15, 100):
+        orders = [np.random.default_rng(seed).permutation(len(y)) for seed in range(rounds)]
+        few = [order[: 100 * 2 * digits] if digits < 100 else order for order in orders]
+        right, many = _rules.sums_by_rules(learned, known, y, digits, few)
+        percent = round(100 * right / many, 2)
+        print(f"{digits:>6}{many:>8,}{percent:>20}{100 * single ** (2 * digits):>16.2f}", flush=True)
+    return learned, percent
+
+
+def rules_for_grids(fitted: dict[str, Any], tested: dict[str, Any], size: int, many: int) -> Any:
+    """Learn the rules of grids, and return their fits and the percentage of grids that are judged right."""
+    few, some = 40, slice(0, many)
+    truths = list(zip(fitted["digits"], fitted["truths"], strict=True))[:few]
+    learned = _rules.learned_grids([_rules.degrees(one) for one in fitted["cells"][:few]], truths, size)
+    cells = [_rules.degrees(one) for one in tested["cells"][some]]
+    right = _rules.grids_by_rules(learned, cells, tested["truths"][some], size)
+    print(f"     by learned rules, {len(cells)} grids: {100 * right / len(cells):.1f} % right")
+    return learned, round(100 * right / len(cells), 1)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer rounds and grids, within 50 s")
     quick = parser.parse_args().quick
     names = ["add1", "add2", "add4", "add15", "sudoku4", "sudoku9", "sudoku9_ms", "certified_sum_s"]
+    names += ["pi_nesy_add100", "pi_nesy_sudoku4", "pi_nesy_sudoku9", "rules_learned_certified"]
     figures: dict[str, float | None] = dict.fromkeys(names)
     zoo = _zoo.folder()
     if zoo is not None:
@@ -129,6 +168,8 @@ def main() -> None:
             figures[f"add{digits}"] = round(100 * right / many, 2)
             print(f"{digits:>6}{many:>8,}{figures[f'add{digits}']:>9}{PUBLISHED[digits]:>32}", flush=True)
         trained = _zoo.mnist_train(zoo)
+        learned, figures["pi_nesy_add100"] = rules_for_sums(network, readings, y, trained, rounds)
+        fits = [learned]
         columns = ("tested", "line", "right %", "read only %", "ms to read", "ms to decide")
         print(f"\n{'grid':>6}" + "".join(f"{name:>14}" for name in columns))
         for size in (4, 9):
@@ -145,8 +186,13 @@ def main() -> None:
             figures[f"sudoku{size}"] = right
             row = (many, float(line.most or 0), f"{right:.1f}", f"{plain:.1f}", *(f"{t:.2f}" for t in times))
             print(f"{size:>4}x{size}" + "".join(f"{value:>14}" for value in row), flush=True)
+            learned, figures[f"pi_nesy_sudoku{size}"] = rules_for_grids(
+                fitted, tested, size, (100 if size == 4 else 20) if quick else 200
+            )
+            fits += learned
             if size == 9:
                 figures["sudoku9_ms"] = round(times[1], 2)
+        figures["rules_learned_certified"] = sum(len(fit.base.rules) for fit in fits)
         figures["certified_sum_s"] = round(certified(network, X, y), 2)
     print(f"\nRESULT {json.dumps(figures)}")
 

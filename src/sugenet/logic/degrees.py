@@ -11,9 +11,11 @@ with 1 for the most probable value:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Context, Decimal
 from fractions import Fraction
+from functools import lru_cache
+from math import lcm
 from typing import Any
 
 from sugenet.capacity.arguments import exact_number
@@ -83,15 +85,15 @@ def possibilities(
             f"the probabilities {dict(probabilities)} must be at least 0, and not all 0.",
         ),
     )
-    if transform == "ratio":
-        top = max(exact.values())
-        degrees = {value: p / top for value, p in exact.items()}
-    elif transform == "antipignistic":
-        degrees = {v: sum((min(p, q) for q in exact.values()), Fraction(0)) / total for v, p in exact.items()}
-    else:
-        degrees = {
-            v: sum((q for q in exact.values() if q <= p), Fraction(0)) / total for v, p in exact.items()
-        }
+    unit = lcm(*(p.denominator for p in exact.values()))
+    whole = {value: p.numerator * (unit // p.denominator) for value, p in exact.items()}
+    amounts, top = list(whole.values()), max(whole.values())
+    shares: Mapping[str, Callable[[int], Fraction]] = {
+        "ratio": lambda p: Fraction(p, top),
+        "antipignistic": lambda p: Fraction(sum(min(p, q) for q in amounts), sum(amounts)),
+        "specificity": lambda p: Fraction(sum(q for q in amounts if q <= p), sum(amounts)),
+    }
+    degrees = {value: shares[transform](p) for value, p in whole.items()}
     return degrees if digits is None else {value: round(degree, digits) for value, degree in degrees.items()}
 
 
@@ -124,9 +126,13 @@ def degrees_of(
         (not isinstance(reading, Reading), f"{str(reading)[:60]!r} is not a Reading. Make one: Reading.of."),
         (heat <= 0, f"temperature is {temperature!r}: give a number above 0."),
     )
-    ratios = {}
-    for value, gap in zip(reading.values, reading.gaps, strict=True):
-        cold = Fraction(gap) / heat
-        power = _EXACT.divide(Decimal(-cold.numerator), Decimal(cold.denominator))
-        ratios[value] = Fraction(_EXACT.exp(power))
+    ratios = {
+        value: _ratio(Fraction(gap) / heat) for value, gap in zip(reading.values, reading.gaps, strict=True)
+    }
     return possibilities(ratios, transform, digits)
+
+
+@lru_cache(maxsize=1 << 14)
+def _ratio(gap: Fraction) -> Fraction:
+    """Return exp(-gap), rounded to many digits; readings of one network share their gaps."""
+    return Fraction(_EXACT.exp(_EXACT.divide(Decimal(-gap.numerator), Decimal(gap.denominator))))
