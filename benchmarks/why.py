@@ -65,10 +65,14 @@ def main() -> None:
             for name, ball in balls.items()
         ]
         figures["mnist_ball_minimal_median_s"] = max(times)
+        figures["lfc_minimal_reasons"] = large(zoo, 4 if quick else 10, checked)
+    figures["probabilistic_reason_ratio"] = ratio(net, X[: 3 if quick else 20], checked)
     result = {
         "digits_r3_minimum_median_s": figures["digits_r3_minimum_median_s"],
         "digits_global_minimal_median_s": figures["digits_global_minimal_median_s"],
         "mnist_ball_minimal_median_s": figures["mnist_ball_minimal_median_s"],
+        "lfc_minimal_reasons": figures.get("lfc_minimal_reasons"),
+        "probabilistic_reason_ratio": figures["probabilistic_reason_ratio"],
         "all_checked": all(checked),
         "anchors_refuted": anchors(net, X, 2 if quick else 12),
     }
@@ -98,6 +102,33 @@ def series(
         f"{name:<36}{len(images):>7}{median(times):>10.3f}{max(times):>9.2f}{median(sizes):>13g}", flush=True
     )
     return round(median(times), 3)
+
+
+def large(zoo: Path, count: int, checked: list[bool]) -> str:
+    """Count minimal reasons of 784-1024-1024-1024-10 within L-inf 8, each in less than 60 s."""
+    lfc, minimal = _zoo.lfc(zoo), 0
+    images = _zoo.right(lfc, *_zoo.mnist(zoo), count)
+    for x in images:
+        start = time.perf_counter()
+        reason = sg.why(lfc, x.tolist(), sg.Linf(8), time_limit=60.0).reasons[0]
+        in_time = time.perf_counter() - start < 60
+        minimal += in_time and reason.status in ("minimal", "minimum")
+        checked.append(bool(sg.check(reason, lfc)))
+    return f"{minimal} of {len(images)}"
+
+
+def ratio(network: sg.Network, images: np.ndarray, checked: list[bool]) -> float:
+    """Return the median size of minimal reasons for 99.9 % of a Hamming ball, as a part of the median for all
+    inputs.
+    """
+    sizes: dict[str | None, list[int]] = {None: [], "0.999": []}
+    for x in images:
+        for precision, row in sizes.items():
+            reason = sg.why(network, x, sg.Hamming(4), precision=precision).reasons[0]
+            row.append(len(reason.features))
+            checked.append(bool(sg.check(reason, network)) and reason.status in ("minimal", "minimum"))
+    print(f"digits, Hamming 4, sizes of minimal reasons by share of the inputs: {sizes}")
+    return round(median(sizes["0.999"]) / max(1, median(sizes[None])), 3)
 
 
 def anchors(network: sg.Network, X: np.ndarray, count: int) -> str | None:

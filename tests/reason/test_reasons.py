@@ -113,6 +113,21 @@ def test_one_reason(seed, kind, monkeypatch):
         assert check(json.loads(json.dumps(reason.certificate)), network)
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_one_reason_of_a_deep_network(seed, monkeypatch):
+    """Counterexamples are exchanged for others, and a feature that has to move is moved at once."""
+    monkeypatch.setattr("sugenet.engines.walk.listing.MOST_SETS", 0)
+    rng = np.random.default_rng(500 + seed)
+    network = random_network(rng, features=5, depth=3, width=5)
+    x = random_sample(network, rng)
+    for region in (REGIONS[seed % 6], AnyInput()):
+        reasons, _ = truth(network, x, region)
+        (reason,) = why(network, x, region).reasons
+        assert frozenset(reason.features) in reasons
+        assert reason.status in ("minimal", "minimum")
+        assert check(json.loads(json.dumps(reason.certificate)), network)
+
+
 def hits(family):
     """Minimal sets that meet every set of a family."""
     everything = frozenset(chain.from_iterable(family))

@@ -423,9 +423,13 @@ class _Search:
         for feature in order[low:]:
             if self.minimal is None or oracle.clock.up():
                 break
-            if feature in enough and oracle.ask(enough - {feature}):
+            if feature not in enough or oracle.known(enough - {feature}) is False:
+                continue
+            if oracle.ask(enough - {feature}):
                 enough = oracle.enough(enough - {feature})
                 oracle.clock.tell(f"{len(enough)} features suffice")
+            elif deep:
+                oracle.exchange(enough)
         return enough
 
     def _often_changed(self) -> list[int]:

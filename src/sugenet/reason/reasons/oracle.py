@@ -7,7 +7,7 @@ clauses between questions, and reports the fixed features that it really used.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -20,6 +20,7 @@ from sugenet.engines.ladder import decide
 from sugenet.engines.walk.choices import is_for_blocks
 from sugenet.errors import TooLargeError
 from sugenet.problem import (
+    ENUMERATED,
     Clock,
     Fails,
     FeatureMove,
@@ -47,6 +48,8 @@ _SMALL_BLOCKS = 2.0**30
 """The same if 512 combinations are evaluated at once."""
 _QUICK = 0.1
 """Seconds for dual bounds, if there are too many steps for other engines."""
+_TRIALS = 1 << 16
+"""Number of inputs that are evaluated to find more counterexamples from one."""
 _SHALLOW = 2
 """Number of hidden layers up to which the solver runs first."""
 
@@ -111,15 +114,70 @@ class Oracle:
         return isinstance(bounds(problem, self.clock), Holds)
 
     def _decided(self, problem: Problem, fixed: Features) -> bool | None:
-        outcome = decide(problem, self.clock)
-        if isinstance(outcome, Holds):
-            self.sufficient.append(fixed)
-            self.proved = fixed, outcome.proof
-            return True
-        if isinstance(outcome, Fails):
-            self.learn(problem.near.moves_to(outcome.witness))
-            return False
-        return None
+        proofs, parts = [], self._parts(problem, fixed)
+        for part in parts:
+            outcome = decide(part, self.clock)
+            if isinstance(outcome, Fails):
+                self.learn(problem.near.moves_to(outcome.witness))
+                return False
+            if not isinstance(outcome, Holds):
+                return None
+            proofs.append(outcome.proof)
+        self.sufficient.append(fixed)
+        if parts[0] is problem or all(proof == ENUMERATED for proof in proofs):  # others are about parts only
+            self.proved = fixed, proofs[0]
+        return True
+
+    def _parts(self, problem: Problem, fixed: Features) -> list[Problem]:
+        """Return problems that contain every violation.
+
+        If one more fixed feature would suffice, every violation moves that feature, so it is moved at once.
+        """
+        near = problem.near
+        freed = next((more for known in self.sufficient if len(more := known - fixed) == 1), frozenset())
+        for feature in freed & set(near.places):
+            rest, parts = near.fixing({feature}), []
+            for way in near.moves.ways[feature]:
+                states = (*near.states[:feature], way.state, *near.states[feature + 1 :])
+                moved = replace(
+                    rest,
+                    sample=near.moved([FeatureMove(feature, *way)]),
+                    states=states,
+                    budget=None if near.budget is None else near.budget - way.weight,
+                    limit=None if near.limit is None else near.limit - way.price,
+                )
+                parts.append(Problem(moved, problem.goal))
+            return parts
+        return [problem]
+
+    def exchange(self, enough: Features) -> None:
+        """Find more counterexamples that change one feature of a sufficient set, from the last one.
+
+        Its other moves are tried with each move of each other feature of the set, as they are and with one
+        of them more or less.
+        """
+        near, moves = self.problem.near, self.contrasts[-1].moves if self.contrasts else ()
+        base = {move.feature: move for move in moves if move.feature not in enough}
+        unknown = [f for f in enough & self.features if self.known(enough - {f}) is None]
+        if len(moves) - len(base) != 1 or not unknown:
+            return
+        try:
+            first_layer = self.problem.first_layer
+            gains = first_layer.deltas
+        except TooLargeError:
+            return
+        others = [k for k in range(len(gains)) if near.moves[k].feature not in enough]
+        trials = [base]
+        trials += [{f: move for f, move in base.items() if f != out} for out in base]
+        trials += [{**base, near.moves[k].feature: near.moves[k]} for k in others]
+        rows = [k for f in unknown for k in range(*near.places[f].indices(len(gains)))]
+        for trial in trials[: max(1, _TRIALS // len(rows))]:
+            start = first_layer.margins + first_layer.rows(list(trial.values())).sum(axis=0)
+            bad = self.problem.goal.violates(first_layer.scores(start + gains[rows] >= 0))
+            for k in np.array(rows)[bad].tolist():
+                move = near.moves[k]
+                if self.known(enough - {move.feature}) is None and near.admits([*trial.values(), move]):
+                    self.learn((*trial.values(), move))
 
     @cached_property
     def _solver(self) -> Solver | None:
