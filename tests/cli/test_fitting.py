@@ -206,7 +206,7 @@ def test_learned_rules_typed_back_in_give_the_levels(desk):
     pytest.importorskip("sklearn")
     from sugenet.fit.sugeno import FeatureLevels, parse_level_rule
 
-    for terms in ("1", "2", "card"):
+    for terms in ("1", "2", "card", "all"):
         data, text = said("rent.csv", *RENTS, "--terms", terms, "--predict", "rent.csv", "--limit", "999")
         chains = [
             FeatureLevels("rent", (1.0,), data["directions"]["rent"]),
@@ -278,7 +278,7 @@ def test_other_files_are_read_alike(desk):
         (["flats.csv", *FLAT, "--maxitive", "1", "--loss", "total"], "--maxitive needs --loss largest"),
         (["flats.csv", *FLAT, "--time-limit", "3"], "--time-limit needs --loss total"),
         (["flats.csv", *FLAT, "--direction", "light=rising"], "--direction needs --terms"),
-        (["flats.csv", *FLAT, "--terms", "0"], "integer from 1 to 1000, or card"),
+        (["flats.csv", *FLAT, "--terms", "0"], "integer from 1 to 1000, card or all"),
         (["flats.csv", *FLAT, "--terms", "2", "--loss", "total"], "--loss is for exact fits"),
         (["flats.csv", *FLAT, "--terms", "1", "--direction", "light"], "COLUMN=rising"),
         (["flats.csv", *FLAT, "--terms", "1", "--direction", "view=rising"], "no such column"),

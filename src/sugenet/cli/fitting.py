@@ -25,10 +25,10 @@ _LEARNED = ("direction", "seed")
 
 
 def _terms(text: str) -> Any:
-    if text == "card":
+    if text in ("card", "all"):
         return text
     if not re.fullmatch("[0-9]{1,9}", text) or not 1 <= int(text) <= 1000:
-        raise SugenetError(f"{text[:40]} is not an integer from 1 to 1000, or card")
+        raise SugenetError(f"{text[:40]} is not an integer from 1 to 1000, card or all")
     return int(text)
 
 
@@ -171,7 +171,7 @@ COMMANDS: Commands = {
                         "--terms",
                         type=typed(_terms),
                         metavar="N",
-                        help="maximum of N Sugeno integrals, or card (a scorecard)",
+                        help="maximum of N Sugeno integrals, all, or card (scorecard)",
                     ),
                     option(
                         "--direction",

@@ -561,7 +561,8 @@ def _(answer: InducedCapacity) -> Drawing:
 def _(model: LearnedModel) -> Drawing:
     rules = Cells(("rules",), _more([(short(str(rule), 400),) for rule in model.rules], 1))
     if model.card is None:
-        return Drawing(str(model), tuple(f for mu in model.capacities for f in capacity_figure(mu)), rules)
+        shown_terms = model.capacities if model.above is None else ()  # else: many minima
+        return Drawing(str(model), tuple(f for mu in shown_terms for f in capacity_figure(mu)), rules)
     max_points = [points[-1] for points in model.card.points]
     bars = tuple(
         Bar(chain.name, Fraction(count), f"{count:,}")

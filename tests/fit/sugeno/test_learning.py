@@ -12,7 +12,7 @@ from sugenet.errors import RuleSyntaxError, SugenetError, TooLargeError
 from sugenet.fit import FeatureLevels, LevelRule, ScoreCard, UtilityFunctional, parse_level_rule
 from sugenet.fit.sugeno import learning
 from sugenet.fit.sugeno.columns import declared_chain, learn_chain
-from sugenet.fit.sugeno.learning import best_capacity, best_closures, learn_terms, minimal
+from sugenet.fit.sugeno.learning import best_capacity, best_closures, learn_all, learn_terms, minimal
 from sugenet.fit.sugeno.model import strongest
 from tests.thinned import examples
 
@@ -158,6 +158,51 @@ def test_more_terms_never_gain_less_and_answers_are_their_maximum(seed):
     gained = [total(terms) for terms in (1, 6)]
     assert gained[0] <= gained[1] <= most
     assert gained[1] > 0.85 * most
+
+
+def monotone_functions(points, height):
+    """All functions to 0..height that never fall from a point to one that is nowhere lower."""
+    above = [
+        (a, b) for a, b in product(range(len(points)), repeat=2) if a != b and (points[a] <= points[b]).all()
+    ]
+    values = np.array(list(product(range(height + 1), repeat=len(points))))
+    return values[
+        np.all([values[:, a] <= values[:, b] for a, b in above] or [np.ones(len(values), bool)], axis=0)
+    ]
+
+
+@settings(deadline=None, max_examples=examples(60))
+@given(st.integers(0, 2**32))
+def test_no_monotone_function_gains_more_and_the_best_ones_lie_in_the_interval(seed):  # theory 11.4
+    rng = np.random.default_rng(seed)
+    levels, height = rng.integers(1, 4, rng.integers(1, 4)), int(rng.integers(1, 4))
+    grid = np.array(list(product(*(range(count + 1) for count in levels))))
+    table = grid[rng.permutation(len(grid))[: rng.integers(1, 7)]]
+    table = np.concatenate([table, table[:2]])
+    gains = np.sort(rng.integers(-3, 4, (len(table), height)), axis=1)[:, ::-1]
+    terms, above = learn_all(table, levels, gains)
+    worst = np.zeros(len(grid), dtype=np.int64)
+    least = np.max([worst, *(term.least.ranks(grid) for term in terms)], axis=0)
+    greatest = np.array(
+        [min([height, *(j - 1 for j, row in above if (point <= row).all())]) for point in grid]
+    )
+    points, index = np.unique(table, axis=0, return_inverse=True)
+    every = monotone_functions(points, height)
+    reached = every[:, index.reshape(-1), None] >= np.arange(1, height + 1)
+    totals = (reached * gains).sum(axis=(1, 2))
+    best = every[totals == totals.max()]
+    places = [grid.tolist().index(point) for point in points.tolist()]
+    assert least[places].tolist() == best.min(axis=0).tolist()
+    assert greatest[places].tolist() == best.max(axis=0).tolist()
+    assert all(term.gain == totals.max() for term in terms)
+    # elsewhere: the least and the greatest monotone extension
+    assert least.tolist() == [
+        max([0, *(v for p, v in zip(points, least[places], strict=True) if (p <= x).all())]) for x in grid
+    ]
+    assert greatest.tolist() == [
+        min([height, *(v for p, v in zip(points, greatest[places], strict=True) if (x <= p).all())])
+        for x in grid
+    ]
 
 
 # -- score cards --------------------------------------------------------------------------

@@ -25,6 +25,7 @@ import numpy.typing as npt
 from sugenet.bits.words import pack
 from sugenet.checker.learned_form import RatedSamples
 from sugenet.errors import TooLargeError
+from sugenet.fit.chains import Pairs
 from sugenet.problem.clock import Clock
 
 __all__ = [
@@ -61,7 +62,6 @@ class SampleArrays(RatedSamples):
         return np.int64 if self.top < _SMALL else object
 
 
-Pairs = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 _BLOCK = 1 << 22
 """Number of pairs that are processed together."""
 

@@ -2,20 +2,17 @@
 
 The module finds the smallest set of samples to drop so that some capacity fits the rest (docs/theory.md
 10.2). "k clashes with m" is transitive, so samples that clash form chains, and no two kept samples may be in
-one chain. By Dilworth's theorem, the largest such set has as many samples as the fewest chains that contain
-all samples. Both come from one bipartite matching, and prove each other optimal.
+one chain.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from itertools import pairwise
 from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.errors import CapacityError
 from sugenet.fit.capacities.answers import (
@@ -27,85 +24,13 @@ from sugenet.fit.capacities.answers import (
     certificate_of,
     envelopes_of,
 )
-from sugenet.fit.capacities.clashes import Pairs, Tolerance, min_largest_error, min_maxitive_error, turned
+from sugenet.fit.capacities.clashes import Tolerance, min_largest_error, min_maxitive_error, turned
 from sugenet.fit.capacities.ratings import Ratings
 from sugenet.fit.capacities.total import Costs, min_total_cost
+from sugenet.fit.chains import fewest_chains
 from sugenet.problem.clock import Clock
 
-__all__ = ["fewest_chains", "fit_capacity", "need_ratings", "version_space"]
-
-
-def fewest_chains(count: int, clashes: Pairs) -> tuple[list[int], list[list[int]]]:
-    """Return the most of samples 0 to count - 1 that can be kept, and as many chains that contain all
-    samples.
-
-    Examples
-    --------
-    >>> fewest_chains(4, (np.array([0, 0, 1]), np.array([1, 2, 2])))
-    ([2, 3], [[0, 1, 2], [3]])
-    """
-    later = _sets(count, *clashes)
-    after, before = [-1] * count, [-1] * count
-    while True:
-        kept = _longer_chains(later, after, before)
-        if kept is not None:
-            break
-    chains = []
-    for start in range(count):
-        if before[start] < 0:
-            chain = [start]
-            while after[chain[-1]] >= 0:
-                chain.append(after[chain[-1]])
-            chains.append(chain)
-    return kept, chains
-
-
-def _sets(count: int, k: npt.NDArray[np.intp], m: npt.NDArray[np.intp]) -> list[int]:
-    """Return, for each sample, the samples that it clashes with, as bits of an integer."""
-    order = np.argsort(k, kind="stable")
-    starts = np.searchsorted(k[order], np.arange(count + 1))
-    masks = []
-    for start, end in pairwise(starts.tolist()):
-        row = np.zeros(count, dtype=bool)
-        row[m[order[start:end]]] = True
-        masks.append(int.from_bytes(np.packbits(row, bitorder="little").tobytes(), "little"))
-    return masks
-
-
-def _longer_chains(later: list[int], after: list[int], before: list[int]) -> list[int] | None:
-    """Join as many chains as possible, visiting each sample once.
-
-    If none can be joined, return the samples to keep: those that a smallest cover of the graph contains on
-    neither side (Koenig's theorem).
-    """
-    ends = [k for k, m in enumerate(after) if m < 0]
-    unseen = (1 << len(later)) - 1
-    begins = sum(1 << m for m, k in enumerate(before) if k < 0)
-    reached = set(ends)
-    joined = False
-    for end in ends:
-        path: list[tuple[int, int]] = []  # pairs of a sample and the next
-        k: int = end
-        while True:
-            free = later[k] & unseen
-            step = (free & begins) or free
-            if step:
-                m = (step & -step).bit_length() - 1
-                unseen ^= 1 << m
-                path.append((k, m))
-                if before[m] < 0:
-                    begins ^= 1 << m
-                    for one, other in path:
-                        after[one], before[other] = other, one
-                    joined = True
-                    break
-                k = before[m]
-                reached.add(k)
-            elif path:
-                k = path.pop()[0]
-            else:
-                break
-    return None if joined else [k for k in sorted(reached) if unseen >> k & 1]
+__all__ = ["fit_capacity", "need_ratings", "version_space"]
 
 
 _QUESTION = {"kind": "version space"}

@@ -64,8 +64,9 @@ class _SugenoEstimator(Estimator):
 
     def _check_settings(self) -> None:
         is_integer = isinstance(self.terms, int | np.integer) and not isinstance(self.terms, bool)
-        if self.terms != "card" and not (is_integer and self.terms >= 1):
-            raise SugenetError(f"terms is {self.terms!r}; give an integer of at least 1, or 'card'.")
+        is_named = isinstance(self.terms, str) and self.terms in ("card", "all")
+        if not is_named and not (is_integer and self.terms >= 1):
+            raise SugenetError(f"terms is {self.terms!r}; give an integer of at least 1, 'card' or 'all'.")
         for name, low, high in (("smoothing", 0, 1), ("smoothness", 0, 1e9)):
             value = getattr(self, name)
             if (
@@ -234,6 +235,9 @@ class SugenoRegressor(RegressorMixin, _SugenoEstimator):  # type: ignore[misc]
         - ``"card"``: a score card, with integer points for every level of a feature, and sums to reach. It is
           one Sugeno integral over "the feature reaches the level", and as accurate as models with many terms.
           Its points are easy to read, but it has many rules, and a single point means nothing by itself.
+        - ``"all"``: the best of all monotone functions (isotonic regression), as the maximum of as many
+          integrals as it needs. A minimum cut finds it: with ``smoothing=0``, no monotone function of the
+          cuts has fewer samples on the wrong side of any level. It often has fewer rules than a card.
     utilities
         None: learned. ``"same"``: the features are on the scale of y. Or a mapping from each feature to a
         mapping from its values to levels of y. With given utilities, the capacity has the minimum total
@@ -257,7 +261,8 @@ class SugenoRegressor(RegressorMixin, _SugenoEstimator):  # type: ignore[misc]
     smoothness
         How strongly neighbouring levels of a feature are drawn together in the smooth model.
     points
-        Largest number of points of a score card; fewer are easier to add up.
+        Approximate number of points that a score card can give; fewer are easier to add up, and make fewer
+        rules.
     costs
         Cost of an error by value of y, as a mapping, or ``"balanced"`` for the same total of every value
         (default: 1 for every value).
@@ -311,7 +316,7 @@ class SugenoRegressor(RegressorMixin, _SugenoEstimator):  # type: ignore[misc]
         cuts: int = 16,
         smoothing: float = 0.5,
         smoothness: float = 1.0,
-        points: int = 1000,
+        points: int = 20,
         costs: Mapping[Any, float] | str | None = None,
         random_state: Any = None,
     ) -> None:
@@ -342,7 +347,8 @@ class SugenoRegressor(RegressorMixin, _SugenoEstimator):  # type: ignore[misc]
     def predict_interval(self, X: Any) -> npt.NDArray[Any]:
         """Return the smallest and largest value of each sample over all capacities that fit as well.
 
-        The utilities are those learned or given. If there are several terms, one term at a time varies.
+        The utilities are those learned or given. If there are several terms, one term at a time varies. With
+        ``terms="all"``, these are all monotone functions that fit as well.
         """
         table = self._read(X)
         return np.asarray(self.levels_[np.column_stack(self.model_.interval(table))])
@@ -392,8 +398,9 @@ class SugenoClassifier(ClassifierMixin, _SugenoEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    terms : int or "card"
-        Number of Sugeno integrals, or a score card, see `SugenoRegressor` (default: 1).
+    terms : int, "card" or "all"
+        Number of Sugeno integrals, a score card, or the best monotone function, see `SugenoRegressor`
+        (default: 1).
     utilities : dict, "same" or None
         Utilities of feature values, for two or for ordered classes; None learns them (default: None).
     directions : str, sequence, dict or None
@@ -410,7 +417,7 @@ class SugenoClassifier(ClassifierMixin, _SugenoEstimator):  # type: ignore[misc]
     smoothness : float
         How strongly neighbouring levels are drawn together in the smooth model (default: 1.0).
     points : int
-        Largest number of points of a score card (default: 1000).
+        Approximate number of points of a score card (default: 20).
     class_weight : dict, "balanced" or None
         Cost of an error on samples of a class; 1 for classes that are not listed (default: None).
         ``"balanced"`` gives all classes the same total.
@@ -464,7 +471,7 @@ class SugenoClassifier(ClassifierMixin, _SugenoEstimator):  # type: ignore[misc]
         cuts: int = 16,
         smoothing: float = 0.5,
         smoothness: float = 1.0,
-        points: int = 1000,
+        points: int = 20,
         class_weight: Mapping[Any, float] | str | None = None,
         random_state: Any = None,
     ) -> None:
@@ -537,7 +544,8 @@ class SugenoClassifier(ClassifierMixin, _SugenoEstimator):  # type: ignore[misc]
     def predict_interval(self, X: Any) -> npt.NDArray[Any]:
         """Return the smallest and largest class of each sample over all capacities that fit as well.
 
-        The utilities are those learned or given. If there are several terms, one term at a time varies.
+        The utilities are those learned or given. If there are several terms, one term at a time varies. With
+        ``terms="all"``, these are all monotone functions that fit as well.
 
         Parameters
         ----------

@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from sugenet.capacity import Criteria, Focal, Ordinal
 from sugenet.errors import TooLargeError
+from sugenet.fit.chains import fewest_chains
 
 __all__ = [
     "Fitted",
@@ -30,6 +31,7 @@ __all__ = [
     "best_capacity",
     "best_closures",
     "held",
+    "learn_all",
     "learn_terms",
     "minimal",
     "reaching",
@@ -216,6 +218,63 @@ def reaching(rows: Bools, sets: Bools) -> Bools:
         return np.zeros(len(rows), dtype=bool)
     inside: npt.NDArray[np.bool_] = rows.astype(np.float32) @ sets.T.astype(np.float32) == sets.sum(axis=1)
     return np.asarray(inside.any(axis=1))
+
+
+Corners: TypeAlias = tuple[tuple[int, tuple[int, ...]], ...]
+"""Levels of the target from 1, each with levels of all features."""
+
+
+def learn_all(table: Ints, levels: Ints, gains: Ints) -> tuple[tuple[Fitted, ...], Corners]:
+    """Return the monotone function with the largest gain, as the maximum of the fewest functionals.
+
+    No monotone function gains more. The corners say which levels no best function reaches: at most these
+    levels of the features, at least this level of the target. Gains of a sample must not rise with the level
+    of the target, so that each level is a problem of its own.
+
+    Examples
+    --------
+    >>> table, levels = np.array([[0, 1], [1, 0], [1, 1], [2, 2]]), np.array([2, 2])
+    >>> terms, above = learn_all(table, levels, np.array([[5, -1], [-5, -5], [5, -9], [5, 5]]))
+    >>> [term.least.corners() for term in terms], above
+    ([[(1, ((1, 1),)), (2, ((0, 2), (1, 2)))]], ((1, (1, 0)), (2, (1, 1))))
+    """
+    rows, index = np.unique(table, axis=0, return_inverse=True)
+    height = gains.shape[1]
+    summed = np.zeros((len(rows), height), dtype=np.int64)
+    np.add.at(summed, index.reshape(-1), gains)
+    steps = np.concatenate(
+        [rows[:, [i]] >= np.arange(1, count + 1) for i, count in enumerate(levels)], axis=1
+    )
+    owner = np.eye(len(levels), dtype=np.int64)[np.repeat(np.arange(len(levels)), levels)]
+    # one step that all rows reach, and one that none does: so no row is the full or the empty set
+    sets = np.column_stack([np.ones(len(rows), bool), np.zeros(len(rows), bool), steps])
+    corners: list[tuple[int, tuple[int, ...]]] = []
+    above: list[tuple[int, tuple[int, ...]]] = []
+    gain = 0
+    for j in range(1, height + 1):
+        lower, upper = best_closures(np.ones(len(rows), dtype=np.int64), sets, summed[:, j - 1])
+        gain += int(summed[lower, j - 1].sum())
+        corners += [(j, tuple(row)) for row in (minimal(steps[lower]) @ owner).tolist()]
+        above += [(j, tuple(row)) for row in (~minimal(~steps[~upper]) @ owner).tolist()]
+    return tuple(Fitted(gain, term, ()) for term in _fewest_terms(corners, levels, height)), tuple(above)
+
+
+def _fewest_terms(
+    corners: list[tuple[int, tuple[int, ...]]], levels: Ints, height: int
+) -> list[UtilityFunctional]:
+    """Return the fewest minima of utilities whose maximum reaches exactly these corners."""
+    level = np.array([j for j, _ in corners])
+    points = np.array([point for _, point in corners], dtype=np.int64).reshape(len(corners), len(levels))
+    follows = (level[:, None] < level) & (points[:, None] <= points).all(axis=2)
+    never = tuple(int(count) + 1 for count in levels)
+    full = ((tuple(range(len(levels))), height),)
+    terms = []
+    for chain in fewest_chains(len(corners), np.nonzero(follows))[1]:
+        steps = [
+            next((corners[one][1] for one in chain if level[one] >= j), never) for j in range(1, height + 1)
+        ]
+        terms.append(UtilityFunctional(tuple(zip(*steps, strict=True)), full))
+    return terms
 
 
 _SWEEPS, _ROUNDS = 8, 2

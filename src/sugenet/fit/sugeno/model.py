@@ -27,7 +27,7 @@ from sugenet.capacity.arguments import float_number, plain
 from sugenet.capacity.text import Reader, write_name
 from sugenet.errors import CapacityError, SugenetError
 from sugenet.fit.sugeno.columns import FeatureLevels
-from sugenet.fit.sugeno.learning import Bools, Fitted, Ints, best_capacity, learn_terms
+from sugenet.fit.sugeno.learning import Bools, Corners, Fitted, Ints, best_capacity, learn_all, learn_terms
 from sugenet.nn.neuron import minimal_vectors
 from sugenet.plottable import Plottable
 from sugenet.reprs import Sentences
@@ -342,27 +342,47 @@ def learn_card(
     gained, theta = solution[:width], np.cumsum(solution[width:])
     score = (Z @ gained)[index.reshape(-1)]
     thresholds = theta + offsets if height == 1 else theta
-    return _rounded(gained, owner, len(levels), thresholds, points), score[:, None] - thresholds
+    counts = (reached + missed).max(axis=1)[:, None]
+    believed = counts * np.tanh(((Z @ gained)[:, None] - thresholds) / 2)
+    return _rounded(gained, owner, rows, thresholds, points, believed), score[:, None] - thresholds
+
+
+_SHARES = np.arange(10, 4, -1) / 10
+"""Shares of the points that are tried, because some divide them better among the levels."""
 
 
 def _rounded(
     gained: npt.NDArray[np.float64],
     owner: Ints,
-    features: int,
+    table: Ints,
     thresholds: npt.NDArray[np.float64],
     points: int,
+    believed: npt.NDArray[np.float64],
 ) -> ScoreCard:
-    unit = points / max(float(gained.sum()), 1e-12)
-    sums = [np.cumsum(gained[owner == i]) * unit for i in range(features)]
-    rows = tuple((0, *(int(value) for value in np.rint(sums_of))) for sums_of in sums)
-    max_sum = sum(row[-1] for row in rows)
-    rounded = np.ceil(np.clip(thresholds * unit, 0, max_sum + 1)).astype(np.int64)
-    return ScoreCard(
-        rows, tuple(int(threshold) for threshold in np.minimum(np.maximum.accumulate(rounded), max_sum + 1))
-    )
+    """Return a card of integers that agrees best with what is believed.
+
+    `believed` is, for each row of the table and level of the target, how much better it is to reach it.
+    """
+    best: tuple[float, ScoreCard] | None = None
+    for share in _SHARES:
+        unit = points * share / max(float(gained.sum()), 1e-12)
+        sums = [np.cumsum(gained[owner == i]) * unit for i in range(table.shape[1])]
+        card = ScoreCard(tuple((0, *(int(value) for value in np.rint(sums_of))) for sums_of in sums), ())
+        scores, max_sum = card.scores(table), sum(row[-1] for row in card.points)
+        by_score = np.zeros((max_sum + 2, len(thresholds)))
+        np.add.at(by_score, scores, believed)
+        tails = by_score[::-1].cumsum(axis=0)[::-1]  # what each threshold gains
+        first = tails.argmax(axis=0)
+        last = np.append(np.unique(scores), max_sum + 1)[np.searchsorted(np.unique(scores), first)]
+        near = np.clip(np.ceil(thresholds * unit), first, last).astype(np.int64)
+        gain = float(tails[first, np.arange(len(first))].sum())
+        if best is None or gain > best[0]:
+            best = gain, ScoreCard(card.points, tuple(np.maximum.accumulate(near).tolist()))
+    assert best is not None
+    return best[1]
 
 
-Terms: TypeAlias = int | Literal["card"]
+Terms: TypeAlias = int | Literal["card", "all"]
 _LARGEST = 1 << 29
 """Limit on the sum of all gains, because SciPy's minimum cut uses 32 bits."""
 _FINE = 1000
@@ -383,12 +403,16 @@ class LearnedModel(Plottable):
         The fitted functionals; empty with a card.
     card
         The score card, or None.
+    above
+        With ``terms="all"``, levels of features at which no best monotone function reaches a level; else
+        None.
     """
 
     chains: tuple[FeatureLevels, ...]
     levels: tuple[Any, ...]
     terms: tuple[Fitted, ...]
     card: ScoreCard | None
+    above: Corners | None = None
 
     def read(self, table: npt.NDArray[Any]) -> Ints:
         """Return raw values as levels of the features."""
@@ -402,16 +426,25 @@ class LearnedModel(Plottable):
         """Return the same for rows of levels of the features."""
         if self.card is not None:
             return self.card.ranks(rows)
-        return np.asarray(np.max([one.least.ranks(rows) for one in self.terms], axis=0))
+        worst = np.zeros(len(rows), dtype=np.int64)
+        return np.asarray(np.max([worst, *(one.least.ranks(rows) for one in self.terms)], axis=0))
 
     def interval(self, table: npt.NDArray[Any]) -> tuple[Ints, Ints]:
-        """Return the smallest and largest level over all capacities that fit as well, one term at a time."""
+        """Return the smallest and largest level over all capacities that fit as well, one term at a time.
+
+        With ``terms="all"``, over all monotone functions that fit as well.
+        """
         if self.card is not None:
             raise SugenetError(
                 "predict_interval is about all capacities that fit equally well, and a score card has no "
                 "such set. Give terms=1 or a larger integer."
             )
         rows = self.read(table)
+        if self.above is not None:
+            upper = np.full(len(rows), len(self.levels) - 1)
+            for level, row in self.above:
+                upper = np.where((rows <= row).all(axis=1), np.minimum(upper, level - 1), upper)
+            return self.ranks_of(rows), upper
         low = [one.least.ranks(rows) for one in self.terms]
         high = [one.upper(rows) for one in self.terms]
         # the prediction uses the least capacity, so a term can differ only upwards
@@ -507,11 +540,14 @@ def learn_model(
             else np.tanh(odds / 2)
         )
         labels = (1 - smoothing) * labels + smoothing * share
-    gains = labels * (weights[:, None] * gaps)
+    gains = labels * (weights[:, None] * (1 if terms == "all" else gaps))  # a level alone, whatever its gap
     unit = min(
         _FINE / max(float(np.abs(gains).max()), 1e-300), _LARGEST / max(float(np.abs(gains).sum()), 1e-300)
     )
     integer_gains = np.rint(gains * unit).astype(np.int64)
+    if terms == "all":
+        all_terms, above = learn_all(rows, np.array(level_counts) - 1, integer_gains)
+        return LearnedModel(chain_list, tuple(levels), all_terms, None, above)
     if cuts is not None:
         fitted: tuple[Fitted, ...] = (best_capacity(rows, integer_gains, cuts),)
     else:
