@@ -269,7 +269,8 @@ def _fewest_terms(
     never = tuple(int(count) + 1 for count in levels)
     full = ((tuple(range(len(levels))), height),)
     terms = []
-    for chain in fewest_chains(len(corners), np.nonzero(follows))[1]:
+    first, second = np.nonzero(follows)
+    for chain in fewest_chains(len(corners), (first, second))[1]:
         steps = [
             next((corners[one][1] for one in chain if level[one] >= j), never) for j in range(1, height + 1)
         ]
