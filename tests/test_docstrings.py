@@ -47,6 +47,7 @@ GIVEN = {
     "nn.Turn",
     "reason.AnswerCheck",
     "reason.Chain",
+    "reason.ComparedScores",
     "reason.FirstDifference",
     "reason.RuleFigures",
     "sweeps.AccuracyCurve",

@@ -41,6 +41,8 @@ __all__ = ["COMMANDS"]
 
 _FEW_CONDITIONS = 3
 """Maximum number of conditions in one line."""
+INDICES = ("ffa", "shapley", "banzhaf", "deegan-packel", "holler-packel")
+"""Indices of `Reasons.importance`."""
 _CLAIMS = {
     "always": ("CLASS", "every input has this class"),
     "never": ("CLASS", "no input has this class"),
@@ -62,6 +64,8 @@ def _answer(options: Namespace, screen: Screen, network: Network, asks: tuple[An
 
 def _ask_why(options: Namespace, screen: Screen) -> int:
     ASKERS["why"].check(options)
+    if options.importance and options.n != "all":
+        raise UsageError("--importance needs all reasons. Add -n all.")
     if options.chain:
         idle = [
             *REGIONS,
@@ -88,7 +92,16 @@ def _ask_why(options: Namespace, screen: Screen) -> int:
         return screen.say(chain.text(options.limit), chain.data())
     answer = _answer(options, screen, network, asked("why", options, network, x))
     keep_certificate(options, screen, answer.certificate, "no reason was found")
-    screen.say(_listed(answer, screen), answer.data(), beside=options.output == "-" and bool(answer.reasons))
+    text, data = _listed(answer, screen), answer.data()
+    if options.importance and not answer.all_reasons:
+        text += "\nno importance: not all reasons were listed in the time"
+    elif options.importance:
+        values = answer.importance(options.importance)
+        data["importance"] = {name: str(value) for name, value in values.items()}
+        rows = sorted(((value, name) for name, value in values.items() if value), key=lambda row: -row[0])
+        listed = "".join(f"\n  {float(value):7.4f}  {visible(name)}" for value, name in rows)
+        text += f"\nimportance ({options.importance}) of {len(rows)} features:{listed}"
+    screen.say(text, data, beside=options.output == "-" and bool(answer.reasons))
     wanted = ("minimum",) if options.minimal == "size" else ("minimum", "minimal")
     return 0 if answer.status in wanted else 3
 
@@ -289,6 +302,12 @@ COMMANDS: Commands = {
             field("minimal"),
             field("n", help="how many reasons, shortest first, or all"),
             field("precision"),
+            option(
+                "--importance",
+                choices=INDICES,
+                metavar="INDEX",
+                help="with -n all: an index of each feature",
+            ),
             option("--chain", action="store_true", help="show the path through the layers as rules instead"),
             *shared("limit", limit={"default": 12, "help": "with --chain: lines to show below each"}),
             *WORK_OPTIONS,

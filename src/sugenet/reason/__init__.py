@@ -37,7 +37,7 @@ from sugenet.reason.questions import (
     problems_of,
     question_of,
 )
-from sugenet.reason.reasons import Chain, Reason, Reasons, each_reason, trace_reasons, why
+from sugenet.reason.reasons import Chain, ComparedScores, Reason, Reasons, each_reason, trace_reasons, why
 from sugenet.reason.rechecking import AnswerCheck, check, check_answer
 from sugenet.reason.rules import (
     CheckedRule,
@@ -65,6 +65,7 @@ __all__ = [
     "Chain",
     "CheckedRule",
     "ComparedNetworks",
+    "ComparedScores",
     "Count",
     "CountOpen",
     "CountSampled",

@@ -3,5 +3,6 @@
 from sugenet.reason.reasons.answers import Reason, Reasons
 from sugenet.reason.reasons.chain import Chain, trace_reasons
 from sugenet.reason.reasons.finding import each_reason, why
+from sugenet.reason.reasons.importance import ComparedScores
 
-__all__ = ["Chain", "Reason", "Reasons", "each_reason", "trace_reasons", "why"]
+__all__ = ["Chain", "ComparedScores", "Reason", "Reasons", "each_reason", "trace_reasons", "why"]

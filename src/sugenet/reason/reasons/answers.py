@@ -10,12 +10,13 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from sugenet.capacity.arguments import rating_text
-from sugenet.errors import CertificateError
+from sugenet.errors import CertificateError, QuestionError
 from sugenet.nn import Network
 from sugenet.problem.boxes import plain
 from sugenet.reason.envelope import Certified, Recorded, Source, is_outcome, opened
 from sugenet.reason.phrases import percent_text
 from sugenet.reason.questions import Suffices, Why, described_within
+from sugenet.reason.reasons.importance import ComparedScores, compared, importance_of
 from sugenet.reason.reasons.oracle import Contrast, Features
 from sugenet.reason.reasons.shares import share_of
 
@@ -276,6 +277,77 @@ class Reasons(Recorded):
             names[f]: Fraction(sum(f in reason.features for reason in self.reasons), count)
             for f in sorted(self.movable)
         }
+
+    def importance(self, index: str = "ffa") -> dict[str, Fraction]:
+        """Return an exact index of the importance of each feature that can change.
+
+        Parameters
+        ----------
+        index : {"ffa", "shapley", "banzhaf", "deegan-packel", "holler-packel"}, default: "ffa"
+            ``"ffa"``: share of the minimal reasons that have the feature. ``"shapley"``, ``"banzhaf"``: value
+            in the game in which a set of features is worth 1 if it suffices. ``"deegan-packel"``: each reason
+            divides one vote equally among its features. ``"holler-packel"``: number of reasons that have the
+            feature, rescaled to the sum 1.
+
+        Returns
+        -------
+        dict
+            Exact value by name.
+
+        Raises
+        ------
+        QuestionError
+            If not all minimal reasons are listed, or the index is unknown.
+
+        Reference: Biradar et al. [BIL24], Marques-Silva et al. [MHL25].
+
+        Examples
+        --------
+        >>> from sugenet.nn import DenseLayer, Head, Network
+        >>> from sugenet.reason import why
+        >>> net = Network.of_bits([DenseLayer([[2, 1, 1]], [3])], Head([[-1], [1]]), classes=["off", "on"])
+        >>> values = why(net, [1, 1, 1], "AnyInput", n="all").importance("shapley")
+        >>> {name: str(value) for name, value in values.items()}
+        {'x1': '2/3', 'x2': '1/6', 'x3': '1/6'}
+
+        See Also
+        --------
+        compare_scores : compares scores from elsewhere with proved facts.
+        """
+        if not self.all_reasons:
+            raise QuestionError(
+                "importance needs all minimal reasons, and not all are listed. Ask why(..., n='all')."
+            )
+        names = [self.network.encoder.names[f] for f in sorted(self.movable)]
+        return importance_of([frozenset(reason.names) for reason in self.reasons], names, index)
+
+    def compare_scores(self, scores: Any) -> ComparedScores:
+        """Return which features scores from elsewhere get wrong, such as SHAP values.
+
+        Parameters
+        ----------
+        scores : mapping or sequence
+            Score of each feature, by name or in the order of the features.
+
+        Returns
+        -------
+        ComparedScores
+            Irrelevant features that are scored, and relevant ones that are not.
+
+        Examples
+        --------
+        >>> from sugenet.nn import DenseLayer, Head, Network
+        >>> from sugenet.reason import why
+        >>> net = Network.of_bits([DenseLayer([[1, 1, 0]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+        >>> answer = why(net, [1, 1, 1], "AnyInput", n="all")
+        >>> answer.compare_scores([0.4, 0.1, 0.2]).first
+        ('x3', 'x2')
+
+        See Also
+        --------
+        importance : exact scores of the features.
+        """
+        return compared(scores, self.network.encoder.names, self.relevant, self.irrelevant)
 
     def named(self, features: AbstractSet[int]) -> tuple[str, ...]:
         """Return the names of features, in order.
