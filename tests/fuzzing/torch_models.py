@@ -92,8 +92,18 @@ class Joined(nn.Module):
         self.join, self.way = join, nn.Sequential(*way)
 
     def forward(self, x: Any) -> Any:
-        y = self.way(x)
-        return x - y if self.join == "-" else x + y
+        y = None if self.join == "halves" else self.way(x)
+        match self.join:
+            case "-":
+                return x - y
+            case "halves":
+                kept, changed = x.chunk(2, 1)
+                return torch.cat([self.way(kept), changed], 1)
+            case "join":
+                return torch.cat([x, y], 1)
+            case "shuffle":
+                return torch.cat([y, x], 1).unflatten(1, (2, -1)).transpose(1, 2).flatten(1, 2)
+        return x + y
 
 
 class Vector(nn.Module):
@@ -295,21 +305,28 @@ class _Builder:
 
     def shortcut(self) -> None:
         """A block as in residual networks: with or without signs, and batch norms."""
-        width, way = self.now.shape[1], [Cut("ge")] if self.maybe(0.4) else []
+        join = self.pick("+", "+", "-", "join", "shuffle", "halves")
+        if join == "halves" and (self.now.shape[1] < 2 or self.maybe(0.2)):
+            join = "+"
+        whole, width = self.now, self.now.shape[1]
+        if join == "halves":
+            self.now = self.now.chunk(2, 1)[0]
+            width = self.now.shape[1]
+        way = [Cut("ge")] if self.maybe(0.4) else []
         if self.now.ndim == 2:
             way.append(self.filled(nn.Linear(width, width, bias=self.maybe(0.5))))
         else:
             conv = nn.Conv1d if self.now.ndim == 3 else nn.Conv2d
             size = self.pick(1, 3)
             way.append(self.filled(conv(width, width, size, padding=size // 2, bias=self.maybe(0.3))))
-        before, self.parts = (self.parts, self.now), []
+        before, self.parts = self.parts, []
         self.add(*way)
         if self.maybe(0.7):
             self.norm()
         if self.maybe(0.4):
             self.sign()
-        way, (self.parts, self.now) = self.parts, before
-        self.add(Joined(self.pick("+", "+", "-"), *way))
+        way, self.parts, self.now = self.parts, before, whole
+        self.add(Joined(join, *way))
         if self.maybe(0.3):
             self.pick(self.norm, self.sign)()
 

@@ -42,7 +42,7 @@ from sugenet.io.exact.ops import (
 from sugenet.io.exact.report import LayerReport, SignLocation
 from sugenet.io.exact.requantize import joined
 from sugenet.io.exact.separation import Separation, separated
-from sugenet.io.exact.signals import averaged_window, flat_order
+from sugenet.io.exact.signals import averaged_window, changed, flat_order
 from sugenet.io.exact.steps import (
     HalfLine,
     Pipeline,
@@ -57,17 +57,19 @@ from sugenet.io.exact.steps import (
 from sugenet.io.exact.units import bias_of, exact_weights, in_shared_units
 from sugenet.io.plain.refusals import refuse_if, within
 from sugenet.nn import Window
-from sugenet.nn.arrays import Array
+from sugenet.nn.arrays import Array, Ints
 
 __all__ = [
     "NEEDED",
     "Form",
     "Lane",
     "LaneNeurons",
+    "LaneTerm",
     "RealValue",
     "Straight",
     "constants",
     "neurons_of",
+    "picked_channels",
     "straightened",
     "summed",
     "wide_layer",
@@ -89,51 +91,105 @@ class Lane:
 
 
 @dataclass(frozen=True, eq=False)
+class LaneTerm:
+    """One lane in a form: for each channel of the form a channel of the lane (-1: none) and its factor."""
+
+    lane: Lane
+    source: Ints
+    factors: Row
+
+    def at(self, end: Row) -> Row:
+        """Return a row of the lane for the channels of the form; channels without one have any number."""
+        return np.asarray(end[self.source])
+
+
+@dataclass(frozen=True, eq=False)
 class Form:
-    """A sum of lanes of one shape, each with one factor per channel, and a constant."""
+    """A sum of channels of lanes, each times a factor, and a constant."""
 
     shape: tuple[int, ...]
-    terms: tuple[tuple[Lane, Row], ...]
+    terms: tuple[LaneTerm, ...]
     shift: Row
 
     @classmethod
     def of(cls, lane: Lane) -> Form:
         """Return the form of one lane."""
         count = lane.shape[0]
-        return cls(lane.shape, ((lane, constants(1, count)),), constants(0, count))
+        term = LaneTerm(lane, np.arange(count), constants(1, count))
+        return cls(lane.shape, (term,), constants(0, count))
 
     @property
     def lanes(self) -> tuple[Lane, ...]:
         """The lanes that it reads."""
-        return tuple(lane for lane, _ in self.terms)
+        return tuple(dict.fromkeys(term.lane for term in self.terms))
 
     def moved(self, op: Affine) -> Form:
         """Return the form, scaled and shifted."""
         scale, shift = (_row(values, self.shape[0], op.where) for values in (op.scale, op.shift))
-        terms = tuple((lane, factors * scale) for lane, factors in self.terms)
+        terms = tuple(replace(term, factors=term.factors * scale) for term in self.terms)
         return replace(self, terms=terms, shift=self.shift * scale + shift)
 
+    def picked(self, channels: Ints) -> Form:
+        """Return some channels in their order; -1 is a channel of zeros."""
+        terms = tuple(
+            LaneTerm(
+                term.lane, np.where(channels < 0, -1, term.source[channels]), _picked(term.factors, channels)
+            )
+            for term in self.terms
+        )
+        held = tuple(term for term in terms if (term.source >= 0).any())
+        return Form((len(channels), *self.shape[1:]), held, _picked(self.shift, channels))
+
+    def over(self, kernel: Array) -> dict[Lane, Array]:
+        """Return a kernel over the channels as kernels over the lanes."""
+        kernels = {
+            lane: np.full((len(kernel), lane.shape[0], *kernel.shape[2:]), Fraction(0), dtype=object)
+            for lane in self.lanes
+        }
+        for term in self.terms:
+            held = np.flatnonzero(term.source >= 0)
+            scaled = kernel[:, held] * term.factors[held].reshape(-1, *[1] * (kernel.ndim - 2))
+            for channel, column in zip(term.source[held].tolist(), scaled.swapaxes(0, 1), strict=True):
+                kernels[term.lane][:, channel] += column
+        return kernels
+
     def signed(self, op: Sign, zero: int | None) -> Form | None:
-        """Return the sign of one lane, which is two-valued again.
+        """Return the sign of values that are two-valued, which is two-valued again.
 
         Return None for a sum, and if the sign of 0 is 0.
         """
-        if len(self.terms) != 1:
+        count = np.array([term.source >= 0 for term in self.terms]).reshape(-1, self.shape[0]).sum(axis=0)
+        if (count > 1).any():
             return None
-        ((lane, scale),) = self.terms
         at = op.zero or zero or 0
-        ends = [values * scale + self.shift for values in (lane.low, lane.high)]
-        if not at and any(not value for end in ends for value in end):
+
+        def cut(values: Row) -> Row:
+            return _exact(op.high if (value or at) > 0 else op.low for value in values)
+
+        shift, terms = cut(self.shift), []
+        seen = [self.shift[count == 0]]
+        for term in self.terms:
+            held, factors = np.flatnonzero(term.source >= 0), constants(0, self.shape[0])
+            ends = [end[term.source[held]] for end in (term.lane.low, term.lane.high)]
+            low, high = (self.shift[held] + term.factors[held] * end for end in ends)
+            apart = ends[1] - ends[0]
+            if not apart.all():
+                return None
+            factors[held] = (cut(high) - cut(low)) / apart
+            shift[held] = cut(low) - factors[held] * ends[0]
+            terms.append(replace(term, factors=factors))
+            seen += [low, high]
+        if not at and any((values == 0).any() for values in seen):
             return None
-        low, high = (
-            np.array([Fraction(op.high if (value or at) > 0 else op.low) for value in end], dtype=object)
-            for end in ends
-        )
-        apart = lane.high - lane.low
-        if not apart.all():
-            return None
-        slope = (high - low) / apart
-        return replace(self, terms=((lane, slope),), shift=low - slope * lane.low)
+        return replace(self, terms=tuple(terms), shift=shift)
+
+
+def _exact(values: Iterable[Any]) -> Row:
+    return np.array([Fraction(value) for value in values], dtype=object)
+
+
+def _picked(row: Row, channels: Ints) -> Row:
+    return _exact(row[channel] if channel >= 0 else 0 for channel in channels.tolist())
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,8 +225,8 @@ class RealValue:
         return tuple(dict.fromkeys(lane for form in forms for lane in form.lanes))
 
     @property
-    def bits(self) -> tuple[tuple[Lane, Row], ...]:
-        """The lanes that are added, with their factors."""
+    def bits(self) -> tuple[LaneTerm, ...]:
+        """The lanes that are added."""
         return () if self.added is None else self.added.terms
 
     def then(self, step: Step) -> RealValue:
@@ -178,6 +234,22 @@ class RealValue:
         if self.added is None and len(self.terms) == 1:
             return replace(self, terms=(replace(self.terms[0], steps=(*self.terms[0].steps, step)),))
         return replace(self, later=(*self.later, step))
+
+    def picked(self, channels: Ints) -> RealValue:
+        """Return some channels in their order; -1 is a channel of zeros."""
+        held = Affine(self.where, (channels >= 0).astype(int), np.zeros(1))
+        ends = (held,) if (channels < 0).any() else ()
+
+        def chosen(steps: Sequence[Step]) -> tuple[Step, ...]:
+            return (*(changed(step, lambda row: row[channels]) for step in steps), *ends)
+
+        terms = tuple(
+            _RealTerm(_picked_layer(term.layer, channels), term.reads, chosen(term.steps))
+            for term in self.terms
+        )
+        added = None if self.added is None else self.added.picked(channels)
+        later = chosen(self.later) if self.later else ()
+        return RealValue(terms, (len(channels), *self.shape[1:]), added, later)
 
     def settled(self) -> RealValue:
         """Return the value with its last steps moved into the terms; all steps must be affine."""
@@ -195,6 +267,14 @@ class RealValue:
                 f"a shortcut adds values after steps that are clipped or bent. {NEEDED}",
             )
         return RealValue(terms, self.shape, None if self.later else self.added)
+
+
+def _picked_layer(layer: Convolution, channels: Ints) -> Convolution:
+    """Return some outputs of a layer."""
+    weights, bias = ungrouped(np.asarray(layer.weights), layer.groups)[channels], layer.bias
+    return replace(
+        layer, weights=weights, bias=None if bias is None else np.asarray(bias)[channels], groups=1
+    )
 
 
 def _scaling(step: Step) -> Step:
@@ -257,13 +337,13 @@ def summed(where: str, forms: Sequence[Form]) -> Form:
         where,
         f"it adds values of shapes {' and '.join(str(f.shape) for f in forms)}.",
     )
-    scales: dict[Lane, Row] = {}
-    for form in forms:
-        for lane, scale in form.terms:
-            scales[lane] = scales[lane] + scale if lane in scales else scale
-    return Form(
-        forms[0].shape, tuple(scales.items()), sum((f.shift for f in forms), constants(0, forms[0].shape[0]))
-    )
+    terms: dict[tuple[Lane, bytes], LaneTerm] = {}
+    for term in (term for form in forms for term in form.terms):
+        key = term.lane, term.source.tobytes()
+        known = terms.get(key)
+        terms[key] = term if known is None else replace(term, factors=term.factors + known.factors)
+    shift = sum((form.shift for form in forms), constants(0, forms[0].shape[0]))
+    return Form(forms[0].shape, tuple(terms.values()), shift)
 
 
 # -- a sign of sums ------------------------------------------------------------------------------------------
@@ -307,7 +387,7 @@ def _channels(
     constant = value.added.shift if value.added is not None else constants(0, value.shape[0])
     for term, column, scale in zip(value.terms, known, scales, strict=True):
         constant = constant + scale * _constant(term) + [shift for _, shift in column]
-    weights, window = _combined(value, scales, [factor for _, factor in value.bits])
+    weights, window = _combined(value, scales, [term.factors for term in value.bits])
     unit, max_size = _sizes(value.lanes)
     channels = []
     for c, row in enumerate(weights):
@@ -326,8 +406,8 @@ def _constant(term: _RealTerm) -> Row:
 
 def _wide(term: _RealTerm) -> Array:
     """Return the exact weights of a term over the values of its lanes."""
-    kernel = _kernel(term)
-    return np.concatenate([kernel * factor[:, None, None] for _, factor in term.reads.terms], axis=1)
+    kernels = term.reads.over(_kernel(term))
+    return np.concatenate([kernels[lane] for lane in term.reads.lanes], axis=1)
 
 
 def _combined(value: RealValue, scales: Sequence[Row], bits: Sequence[Row]) -> tuple[Array, Window]:
@@ -340,10 +420,11 @@ def _combined(value: RealValue, scales: Sequence[Row], bits: Sequence[Row]) -> t
         layer, kernel = term.layer, _wide(term)
         window = Window(_maps(term.reads.shape), kernel.shape[2:], layer.stride, layer.dilation, layer.pads)
         pieces.append((term.reads.lanes, kernel * scale[:, None, None, None], window))
-    for (lane, _), factor in zip(value.bits, bits, strict=True):
-        diagonal = np.full((len(factor), len(factor)), Fraction(0), dtype=object)
-        np.fill_diagonal(diagonal, factor)
-        pieces.append(((lane,), diagonal[:, :, None, None], Window(_maps(lane.shape), 1)))
+    for bit, factor in zip(value.bits, bits, strict=True):
+        diagonal = np.full((len(factor), bit.lane.shape[0]), Fraction(0), dtype=object)
+        held = np.flatnonzero(bit.source >= 0)
+        diagonal[held, bit.source[held]] = factor[held]
+        pieces.append(((bit.lane,), diagonal[:, :, None, None], Window(_maps(bit.lane.shape), 1)))
     combined = kernel_over(value.lanes, pieces)
     if combined is None:
         raise FileError(
@@ -485,10 +566,11 @@ def _mixed_neurons(
                 value.terms, (column[c] for column in lines), tables, starts, ends, strict=True
             )
         ]
-        for lane, factor in value.bits:
+        for bit in value.bits:
             one = np.array([[[Fraction(1)]]], dtype=object)
-            sums = _Sums.of(one, lane.low[c : c + 1], lane.high[c : c + 1], False)
-            parts.append(_Addend(Pipeline(((factor[c], Fraction(0)),)), sums))
+            low, high = (bit.at(end)[c : c + 1] for end in (bit.lane.low, bit.lane.high))
+            factor = bit.factors[c] if bit.source[c] >= 0 else Fraction(0)
+            parts.append(_Addend(Pipeline(((factor, Fraction(0)),)), _Sums.of(one, low, high, False)))
         shift = value.added.shift[c] if value.added is not None else Fraction(0)
         line = Pipeline(((Fraction(1), shift), *later[c].parts))
         neuron = _mixed(parts, line, zero)
@@ -814,10 +896,10 @@ class _Straightening:
             op.where,
             f"{kernel.shape[1]} weights a neuron for values of shape {form.shape}. Is a flatten missing?",
         )
-        scales, tail = dict(form.terms), (1,) * (kernel.ndim - 2)
+        kernels = form.over(kernel)
         blocks = [
-            kernel * scales[lane].reshape(-1, *tail)
-            if lane in scales
+            kernels[lane]
+            if lane in kernels
             else np.full((len(kernel), lane.shape[0], *kernel.shape[2:]), Fraction(0), dtype=object)
             for lane in self.lanes
         ]
@@ -840,7 +922,15 @@ class _Straightening:
             for lane in self.lanes
         ]
         flat = dict(zip(self.lanes, lanes, strict=True))
-        terms = tuple((flat[lane], np.repeat(scale, per)) for lane, scale in form.terms)
+        terms = tuple(
+            LaneTerm(
+                flat[term.lane],
+                np.where(spread < 0, -1, spread * per + np.tile(np.arange(per), form.shape[0])),
+                np.repeat(term.factors, per),
+            )
+            for term in form.terms
+            for spread in [np.repeat(term.source, per)]
+        )
         self.lanes = tuple(lanes)
         return self._over(
             Form((prod(form.shape),), terms, np.repeat(form.shift, per)), replace(layer, weights=weights)
@@ -874,6 +964,8 @@ class _Straightening:
             op = ops.pop(0)
             if isinstance(op, Branches):
                 value = self._meet(value, op)
+            elif isinstance(op, LinearOp | Convolution) and (channels := picked_channels(op)) is not None:
+                value = value.picked(channels)
             elif isinstance(value, RealValue) and isinstance(op, Sign):
                 value = self._signed(value, op)
             elif (moved := self._moved(value, op)) is not None:
@@ -976,7 +1068,8 @@ def _is_plain(form: Form, lanes: Sequence[Lane]) -> bool:
     return (
         form.lanes == tuple(lanes)
         and len(lanes) == 1
-        and (form.terms[0][1] == 1).all()
+        and (form.terms[0].factors == 1).all()
+        and np.array_equal(form.terms[0].source, np.arange(lanes[0].shape[0]))
         and not form.shift.any()
     )
 
@@ -998,6 +1091,19 @@ def _total(where: str, values: Sequence[_Value]) -> _Value:
         len(shapes) > 1, where, f"it adds values of shapes {' and '.join(str(shape) for shape in shapes)}."
     )
     return replace(real, added=summed(where, more) if more else None)
+
+
+def picked_channels(op: LinearOp | Convolution) -> Ints | None:
+    """Return the channel that each output repeats (-1: none), if a layer only picks and places channels."""
+    weights = np.asarray(op.weights)
+    if isinstance(op, Convolution):
+        if weights.shape[2:] != (1, 1) or any(op.pads) or op.stride != (1, 1) or op.groups > 1:
+            return None
+        weights = weights[:, :, 0, 0]
+    ones = weights == 1
+    if op.bias is not None or (ones.sum(axis=1) > 1).any() or not (ones | (weights == 0)).all():
+        return None
+    return np.where(ones.any(axis=1), ones.argmax(axis=1), -1)
 
 
 def _identity(shape: tuple[int, ...], where: str) -> LinearOp | Convolution:

@@ -52,6 +52,7 @@ __all__ = [
     "averaged_sums",
     "averaged_window",
     "cases_of",
+    "changed",
     "channels_of",
     "convolution_of_levels",
     "ends_of",
@@ -318,7 +319,7 @@ def _spread(sums: SumSignal) -> SumSignal:
         weights=dense.weights[chosen],
         unit=[dense.unit[j] for j in chosen.tolist()],
         offset=dense.offset[chosen],
-        steps=tuple(_changed(step, lambda row: row[chosen]) for step in dense.steps),
+        steps=tuple(changed(step, lambda row: row[chosen]) for step in dense.steps),
         pool=Window((channels * len(taps), 1, taps.shape[1]), (1, taps.shape[1])),
         spread=True,
     )
@@ -340,7 +341,7 @@ def _numbers_of(step: Step) -> dict[str, Array]:
     return {name: np.asarray(getattr(step, name)).reshape(-1) for name in _NUMBERS.get(type(step), ())}
 
 
-def _changed(step: Step, change: Callable[[Any], Any]) -> Step:
+def changed(step: Step, change: Callable[[Any], Any]) -> Step:
     """Return a step with its rows of numbers changed. A single number stays as it is."""
     rows: dict[str, Any] = {
         name: row if row.size == 1 else change(row) for name, row in _numbers_of(step).items()
@@ -350,13 +351,13 @@ def _changed(step: Step, change: Callable[[Any], Any]) -> Step:
 
 def _repeated(step: Step, times: int) -> Step:
     """Return a step with each of its numbers repeated."""
-    return _changed(step, lambda row: np.repeat(row, times))
+    return changed(step, lambda row: np.repeat(row, times))
 
 
 def flattened_step(step: Step, shape: tuple[int, ...], order: str) -> Step:
     """Return a step per channel of maps as a step per feature of the flattened maps."""
     indices = flat_order(np.arange(prod(shape)), shape, order)
-    return _changed(step, lambda row: np.repeat(row, prod(shape[1:]))[indices])
+    return changed(step, lambda row: np.repeat(row, prod(shape[1:]))[indices])
 
 
 def stepped(sums: SumSignal, step: Step) -> SumSignal:
@@ -374,10 +375,10 @@ def stepped(sums: SumSignal, step: Step) -> SumSignal:
     if len(sums.shape) == 1 and sums.maps is not None:
         channels, per = sums.maps[0], prod(sums.maps[1:])
         back = np.argsort(sums.order(count))
-        step = _changed(step, lambda row: row[back])
+        step = changed(step, lambda row: row[back])
         rows = [row.reshape(channels, per) for row in _numbers_of(step).values() if row.size == count > 1]
         if all((row == row[:, :1]).all() for row in rows):
-            step, count = _changed(step, lambda row: row.reshape(channels, per)[:, 0]), channels
+            step, count = changed(step, lambda row: row.reshape(channels, per)[:, 0]), channels
         elif sums.pool is None:
             sums = unrolled(sums)
         elif not sums.spread:

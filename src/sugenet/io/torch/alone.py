@@ -15,7 +15,7 @@ import numpy as np
 
 from sugenet.errors import FileError
 from sugenet.io.exact.evaluation import passed
-from sugenet.io.exact.ops import Affine
+from sugenet.io.exact.ops import Affine, Convolution, LinearOp
 from sugenet.io.torch.piecewise import FARTHEST, Piecewise
 from sugenet.io.torch.signals import Signal, SignalNode
 from sugenet.nn.arrays import Array
@@ -183,7 +183,7 @@ class Operation:
         nodes = list({id(signal.node): signal.node for _, signal in self.tracked}.values())
         laid = self._samples(nodes[0])
         root = _fresh(nodes[0], laid)
-        fresh = {id(node): root if k == 0 else root.then(_PARALLEL) for k, node in enumerate(nodes)}
+        fresh = {id(node): root if k == 0 else _parallel(root, node) for k, node in enumerate(nodes)}
         tables = [
             _spread(signal.function, fresh[id(signal.node)].values.reshape(len(laid), -1))
             for _, signal in self.tracked
@@ -268,6 +268,16 @@ def _fresh(node: SignalNode, values: Array) -> SignalNode:
     if node.op is None:
         return root
     return SignalNode(node.shape, laid, Affine("chosen numbers", np.ones(1), np.zeros(1)), root)
+
+
+def _parallel(root: SignalNode, node: SignalNode) -> SignalNode:
+    """Return a node in the shape of another, with numbers of its own that are made of those of the root."""
+    if node.shape == root.shape:
+        return root.then(_PARALLEL)
+    where, rows = _PARALLEL.where, np.zeros((node.shape[0], root.shape[0]))
+    rows[np.arange(len(rows)), np.arange(len(rows)) % root.shape[0]] = 2.0
+    maps = Convolution(where, rows[:, :, None, None]) if len(node.shape) == 3 else LinearOp(where, rows)
+    return root.then(maps).then(_PARALLEL)
 
 
 def _values(function: Piecewise, numbers: Iterable[Fraction]) -> list[Fraction]:

@@ -30,7 +30,7 @@ from sugenet.io.exact.ops import (
     numbers,
 )
 from sugenet.io.torch.piecewise import Piecewise
-from sugenet.io.torch.signals import Signal, exact, joined, natural
+from sugenet.io.torch.signals import Signal, concatenated, exact, joined, natural
 from sugenet.nn.arrays import Array, Indices
 
 __all__ = ["ON_ROWS", "OPERATIONS", "Call"]
@@ -49,7 +49,6 @@ _HINTS = {
         "It writes into a part of another tensor, as circular padding does: use zero padding, and "
         "torch.where instead of slices."
     ),
-    "cat": "Two branches are joined: only one path from input to output can be read.",
     "bmm": "Use a linear layer whose weights do not depend on the input.",
     "reflection_pad2d": "Pad with one value: ZeroPad2d or ConstantPad2d.",
     "replication_pad2d": "Pad with one value: ZeroPad2d or ConstantPad2d.",
@@ -481,6 +480,19 @@ def _sliced(call: Call, indices: Indices) -> Indices:
     return np.asarray(indices[tuple(where)])
 
 
+def _concatenated(call: Call) -> Signal:
+    """Join signals along an axis."""
+    tensors = [tensor for tensor in call.args["tensors"] if np.size(call.numpy(tensor))]
+    parts = [call.followed(tensor, "parts, one of them,") for tensor in tensors]
+    parts = [
+        _open_ended(call, part).settled(call.numpy(tensor).astype(np.float64), call.where)
+        for part, tensor in zip(parts, tensors, strict=True)
+    ]
+    axis = call.args["dim"] % call.out.ndim
+    call.refuse_if(axis == 0, "It joins samples of the batch.")
+    return concatenated(call.where, parts, axis - 1, call.result)
+
+
 # -- layers --------------------------------------------------------------------------------------------------
 
 
@@ -755,6 +767,7 @@ OPERATIONS: dict[str, Callable[[Call], Signal]] = {
     ),
     **dict.fromkeys(("permute", "transpose", "t", "numpy_T"), _reshaped(_permuted)),
     **dict.fromkeys(("slice", "select"), _reshaped(_sliced)),
+    "cat": _concatenated,
     "expand": _reshaped(lambda call, indices: np.broadcast_to(indices, tuple(call.out.shape))),
     **dict.fromkeys(("mm", "linear"), _linear),
     "addmm": _addmm,

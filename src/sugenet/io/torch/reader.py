@@ -446,6 +446,8 @@ class _Recorder:
             out = func(*args, **kwargs)
             self.keep_exact(func, name, args, out)
             return out
+        if lost is None and name in ("split", "split_with_sizes"):
+            return self._split(func, args, kwargs, where)
         if lost is None:
             return self._follow(func, args, kwargs, where)
         refuse_if(
@@ -456,6 +458,16 @@ class _Recorder:
         out = func(*args, **kwargs)
         self.lose(_results(out), lost)  # results of lost values are lost too
         return out
+
+    def _split(self, func: Any, args: Any, kwargs: Any, where: str) -> list[Any]:
+        """Follow the parts of a tensor, each as a slice."""
+        _, bound = _bound(func, args, kwargs)
+        tensor, axis, parts, start = bound["self"], bound["dim"], [], 0
+        for part in func(*args, **kwargs):
+            ends = start, start + part.shape[axis]
+            parts.append(self._follow(self.torch.ops.aten.slice.Tensor, (tensor, axis, *ends), {}, where))
+            start = ends[1]
+        return parts
 
     def _follow(self, func: Any, args: Any, kwargs: Any, where: str) -> Any:
         """Run an operation whose arguments are followed; follow its first result, or the class."""

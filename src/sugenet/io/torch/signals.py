@@ -6,7 +6,7 @@ recognizes is recomputed and compared with them, so a misread program is detecte
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import prod
@@ -16,12 +16,24 @@ import numpy as np
 
 from sugenet.errors import FileError
 from sugenet.io.exact.evaluation import apply
-from sugenet.io.exact.ops import Affine, Branches, Clip, Flatten, LinearOp, Op, OpChain, Picks, Quantize, Sign
+from sugenet.io.exact.ops import (
+    Affine,
+    Branches,
+    Clip,
+    Convolution,
+    Flatten,
+    LinearOp,
+    Op,
+    OpChain,
+    Picks,
+    Quantize,
+    Sign,
+)
 from sugenet.io.plain.refusals import refuse_if
 from sugenet.io.torch.piecewise import Piecewise
 from sugenet.nn.arrays import Array, Doubles, Indices
 
-__all__ = ["Signal", "SignalNode", "chain_of_signal", "exact", "joined", "natural", "start"]
+__all__ = ["Signal", "SignalNode", "chain_of_signal", "concatenated", "exact", "joined", "natural", "start"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,6 +176,18 @@ class Signal:
         natural = np.arange(prod(shape))
         if self.node.shape == shape and np.array_equal(self.order.reshape(-1), natural):
             return self
+        per = prod(self.node.shape[1:])
+        chosen = self.order.reshape(shape[0], -1)[:, 0] // per
+        if (
+            self.node.op is not None
+            and self.node.shape[1:] == shape[1:]
+            and np.array_equal(self.order.reshape(shape[0], -1), chosen[:, None] * per + np.arange(per))
+        ):
+            picked = _picking(where, chosen, self.node.shape)
+            made = self.node.once(
+                ("picked", chosen.tobytes()), lambda: self.node.then(Branches(where, ((picked,),)))
+            )
+            return Signal(made, natural.reshape(self.shape))
         for last in (False, True):
             laid = (
                 natural if not last else natural.reshape(*shape[1:], shape[0]).transpose(2, 0, 1).reshape(-1)
@@ -262,26 +286,56 @@ def joined(where: str, left: Signal, right: Signal, sign: int, actual: Doubles) 
         f"it adds values of shapes {left.node.shape} and {right.node.shape}, or in different "
         "orders. Only additions of the same shape and order can be read.",
     )
-    trails = [list(signal.node.path()) for signal in (left, right)]
-    shared = 0
-    while all(shared < len(trail) for trail in trails) and trails[0][shared] is trails[1][shared]:
-        shared += 1
-    refuse_if(
-        not shared, where, "it adds values that begin at the raw input. Take the sign of the input first."
-    )
-    start = trails[0][shared - 1]
     ends = [left.node, right.node]
     if sign < 0:
         ends[1] = right.node.then(Affine(where, -np.ones(1), np.zeros(1)))
+    return Signal(_met(where, ends, left.order, actual), left.order)
+
+
+def concatenated(where: str, parts: Sequence[Signal], axis: int, actual: Doubles) -> Signal:
+    """Join signals along an axis of their samples: their channels, unless all are of the same numbers.
+
+    Each part is placed among the channels of the result, and these are added.
+    """
+    if all(part.node is parts[0].node for part in parts):
+        order = np.concatenate([part.order for part in parts], axis=axis)
+        return replace(parts[0], order=order)
+    refuse_if(axis != 0, where, "joins values along another axis than the channels.")
+    count, start, ends = actual.shape[1], 0, []
+    for part in parts:
+        flat = actual.ndim == 2
+        laid = part.flat(where) if flat else part.maps(where)
+        channels = laid.order if flat else np.arange(part.shape[0])
+        placed = np.full(count, -1)
+        placed[start : start + len(channels)] = channels
+        ends.append(laid.node.then(_picking(where, placed, laid.node.shape)))
+        start += len(channels)
+    order = np.arange(actual[0].size).reshape(actual.shape[1:])
+    return Signal(_met(where, ends, order, actual), order)
+
+
+def _picking(where: str, channels: Indices, shape: tuple[int, ...]) -> LinearOp | Convolution:
+    """Return the layer that picks channels of values of a shape; -1 is a channel of zeros."""
+    rows = (channels[:, None] == np.arange(shape[0])).astype(float)
+    return LinearOp(where, rows) if len(shape) == 1 else Convolution(where, rows[:, :, None, None])
+
+
+def _met(where: str, ends: Sequence[SignalNode], order: Indices, actual: Doubles) -> SignalNode:
+    """Return the node of the sum of some nodes, whose numbers are at `order`."""
+    trails = [list(end.path()) for end in ends]
+    shared = 0
+    while all(shared < len(trail) and trail[shared] is trails[0][shared] for trail in trails):
+        shared += 1
+    assert shared, "all nodes begin at the raw input"
+    start = trails[0][shared - 1]
     branches = tuple(
         tuple(node.op for node in _path_since(end, start) if node.op is not None) for end in ends
     )
     made = start.then(Branches(where, branches))
     values = made.values.reshape(len(actual), -1).copy()
-    _agree(values[:, left.order.reshape(-1)], actual.reshape(len(actual), -1), where)
-    values[:, left.order.reshape(-1)] = actual.reshape(len(actual), -1)
-    node = replace(made, values=values.reshape(made.values.shape), branches=tuple(ends))
-    return Signal(node, left.order)
+    _agree(values[:, order.reshape(-1)], actual.reshape(len(actual), -1), where)
+    values[:, order.reshape(-1)] = actual.reshape(len(actual), -1)
+    return replace(made, values=values.reshape(made.values.shape), branches=tuple(ends))
 
 
 def _path_since(end: SignalNode, start: SignalNode | None) -> list[SignalNode]:
