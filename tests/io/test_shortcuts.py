@@ -199,6 +199,38 @@ class BiReal(nn.Module):
         return self.out(nn.functional.adaptive_avg_pool2d(x, 1).flatten(1))
 
 
+class Joined(nn.Module):
+    """Channels that are joined, split and shuffled: blocks of a dense network, then of a ShuffleNet."""
+
+    def __init__(self, *, shuffled):
+        super().__init__()
+        self.first = nn.Sequential(kernel(1, 4), nn.BatchNorm2d(4), Cut())
+        self.grown = nn.ModuleList(
+            nn.Sequential(nn.BatchNorm2d(width), Cut(), kernel(width, 2)) for width in (4, 6)
+        )
+        self.changed = nn.Sequential(kernel(4, 4), nn.BatchNorm2d(4), Cut())
+        self.norm, self.cut, self.shuffled = nn.BatchNorm2d(8), Cut(), shuffled
+        self.last, self.end, self.out = kernel(7, 3), nn.BatchNorm2d(3), nn.Linear(48, 3)
+
+    def forward(self, x):
+        x = self.first(x)
+        for part in self.grown:
+            x = torch.cat([x, part(x)], 1)
+            if self.shuffled:
+                x = x.unflatten(1, (2, -1)).transpose(1, 2).flatten(1, 2)
+        x, y = self.cut(self.norm(x)).chunk(2, 1)
+        x = torch.cat([y, self.changed(x)], 1)[:, 1:]
+        return self.out(self.cut(self.end(self.last(x))).flatten(1))
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_joined_and_split_channels_of_modules(shuffled):
+    module, X = trained(Joined(shuffled=shuffled)), samples((1, 4, 4), 100)
+    found = sg.from_torch(module, torch.zeros(1, 1, 4, 4), inputs=sg.Bits()).report
+    assert np.abs(found.network.logits(X.reshape(100, -1)) - scores(module, X)).max() < 1e-11
+    assert found.proof.interpreters == ("the module itself in float64",)
+
+
 def test_bi_real_blocks_are_read_from_bits_and_otherwise_refused_by_name(tmp_path):
     module, X = trained(BiReal(1, 4, 2)), samples((1, 4, 4), 100)
     expected = scores(module, X)

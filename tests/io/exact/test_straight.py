@@ -299,6 +299,33 @@ MAPS["a real clip beside -1 and +1"] = (
     Branches("a", ((M.conv(4, 4), M.norm(4), Clip("hard", -1.0, 1.5)), ())),
     M.norm(4),
 )
+
+
+def picks(*channels, ins):
+    rows = np.array(channels)[:, None] == np.arange(ins)
+    return Convolution("picks", rows[:, :, None, None].astype(float))
+
+
+MAPS["joined channels, as in real dense networks"] = (
+    *START,
+    Branches(
+        "cat", ((picks(0, 1, 2, 3, -1, -1, ins=4),), (M.conv(2, 4), picks(-1, -1, -1, -1, 0, 1, ins=2)))
+    ),
+    Branches("b", ((Sign("s1"), M.conv(6, 6, size=1, pad=0), M.norm(6)), ())),
+    M.norm(6),
+)
+MAPS["halves and shuffled channels"] = (
+    *START,
+    Branches(
+        "cat",
+        (
+            (picks(0, 1, ins=4), M.conv(2, 2), M.norm(2), Sign("s1"), picks(0, -1, 1, -1, ins=2)),
+            (picks(3, 3, ins=4), picks(-1, 0, -1, 1, ins=2)),
+        ),
+    ),
+    M.conv(3, 4),
+    M.norm(3),
+)
 MAPS["a real stream"] = (*STREAM, M.norm(4))
 MAPS["a real stream of scaled parts"] = (*STREAM, scaled(4), Branches("c", ((), (Sign("s3"), M.conv(4, 4)))))
 ENDS = ("signs", "float", "gap")

@@ -483,7 +483,7 @@ def _sliced(call: Call, indices: Indices) -> Indices:
 def _concatenated(call: Call) -> Signal:
     """Join signals along an axis."""
     tensors = [tensor for tensor in call.args["tensors"] if np.size(call.numpy(tensor))]
-    parts = [call.followed(tensor, "parts, one of them,") for tensor in tensors]
+    parts = [call.followed(tensor, "part") for tensor in tensors]
     parts = [
         _open_ended(call, part).settled(call.numpy(tensor).astype(np.float64), call.where)
         for part, tensor in zip(parts, tensors, strict=True)

@@ -185,7 +185,10 @@ class Signal:
         ):
             picked = _picking(where, chosen, self.node.shape)
             made = self.node.once(
-                ("picked", chosen.tobytes()), lambda: self.node.then(Branches(where, ((picked,),)))
+                ("picked", chosen.tobytes()),
+                lambda: replace(
+                    self.node.then(Branches(where, ((picked,),))), branches=(self.node.then(picked),)
+                ),
             )
             return Signal(made, natural.reshape(self.shape))
         for last in (False, True):
