@@ -49,6 +49,7 @@ GIVEN = {
     "reason.Chain",
     "reason.ComparedScores",
     "reason.FirstDifference",
+    "reason.Inflated",
     "reason.RuleFigures",
     "sweeps.AccuracyCurve",
     "sweeps.CheckedResults",

@@ -101,6 +101,11 @@ def _ask_why(options: Namespace, screen: Screen) -> int:
         rows = sorted(((value, name) for name, value in values.items() if value), key=lambda row: -row[0])
         listed = "".join(f"\n  {float(value):7.4f}  {visible(name)}" for value, name in rows)
         text += f"\nimportance ({options.importance}) of {len(rows)} features:{listed}"
+    if options.widest and answer.reasons:
+        from sugenet.reason import inflate
+
+        widest = inflate(answer, **how(options, screen))
+        text, data["widest"] = f"{text}\nwidest intervals: {widest.said(screen.mark)}", widest.data()
     screen.say(text, data, beside=options.output == "-" and bool(answer.reasons))
     wanted = ("minimum",) if options.minimal == "size" else ("minimum", "minimal")
     return 0 if answer.status in wanted else 3
@@ -308,6 +313,7 @@ COMMANDS: Commands = {
                 metavar="INDEX",
                 help="with -n all: an index of each feature",
             ),
+            option("--widest", action="store_true", help="also widen its features to intervals"),
             option("--chain", action="store_true", help="show the path through the layers as rules instead"),
             *shared("limit", limit={"default": 12, "help": "with --chain: lines to show below each"}),
             *WORK_OPTIONS,

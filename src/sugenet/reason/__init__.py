@@ -37,7 +37,17 @@ from sugenet.reason.questions import (
     problems_of,
     question_of,
 )
-from sugenet.reason.reasons import Chain, ComparedScores, Reason, Reasons, each_reason, trace_reasons, why
+from sugenet.reason.reasons import (
+    Chain,
+    ComparedScores,
+    Inflated,
+    Reason,
+    Reasons,
+    each_reason,
+    inflate,
+    trace_reasons,
+    why,
+)
 from sugenet.reason.rechecking import AnswerCheck, check, check_answer
 from sugenet.reason.rules import (
     CheckedRule,
@@ -76,6 +86,7 @@ __all__ = [
     "FirstDifference",
     "Free",
     "Hamming",
+    "Inflated",
     "Linf",
     "Monotone",
     "NetworkRule",
@@ -109,6 +120,7 @@ __all__ = [
     "coverage",
     "each",
     "each_reason",
+    "inflate",
     "is_settled",
     "parse_rule",
     "problems_of",

@@ -25,7 +25,7 @@ from sugenet.reason.counts.space import combinations_within
 from sugenet.reason.envelope import envelope
 from sugenet.reason.phrases import uncovered_text
 from sugenet.reason.questions import Count, Robust, Suffices
-from sugenet.reason.reasons import Reasons
+from sugenet.reason.reasons import Inflated, Reasons
 from sugenet.reason.reasons.hitting import is_antichain, unlisted_change
 from sugenet.reason.reasons.oracle import Features
 from sugenet.reason.rules.book import Rulebook
@@ -225,13 +225,15 @@ def check_answer(
 # -- certificates --------------------------------------------------------------------------------------------
 
 
-def certificates_of(answer: Answer) -> list[dict[str, Any]]:
+def certificates_of(answer: Answer | Inflated) -> list[dict[str, Any]]:
     """Return all certificates of an answer, the main one first; an empty list if nothing was certified."""
     match answer:
         case Reasons():
             return [reason.certificate for reason in answer.reasons]
         case Counterfactual():
             return [answer.certificate, *(other.certificate for other in answer.others)]
+        case Inflated():
+            return [*([] if answer.certificate is None else [answer.certificate]), *answer.beyond]
         case Rulebook():
             return [rule.certificate for rule in answer.rules]
         case CheckedRule():
