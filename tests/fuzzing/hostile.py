@@ -36,6 +36,7 @@ import numpy as np
 
 from tests.fuzzing import damaged
 from tests.fuzzing.pynq_folders import Accelerator, Dense
+from tests.fuzzing.tflite_writer import Model
 
 __all__ = ["Attack", "Outcome", "Runner", "attacks", "good_attacks", "good_files", "mutations", "run_alone"]
 
@@ -66,6 +67,7 @@ READERS: dict[str, tuple[str, ...]] = {
     ".keras": ("convert", "{}", "-o", "out.sugenet", "--inputs", "bits"),
     ".json": ("convert", "{}", "-o", "out.sugenet", "--weights-file", "net.weights.h5"),
     ".model.npz": ("convert", "{}", "-o", "out.sugenet", "--inputs", "bits"),
+    ".tflite": ("convert", "{}", "-o", "out.sugenet"),
     ".ipq": ("convert", "{}", "-o", "out.sugenet"),
     ".ipq.gz": ("convert", "{}", "-o", "out.sugenet"),
     ".nir": (
@@ -308,6 +310,7 @@ def good_files() -> dict[str, bytes]:
     found[".pt"] = checkpoint(_state())
     found[".tar"] = legacy_checkpoint()
     found[".h5"], found[".keras"] = keras_files()
+    found[".tflite"] = _tflite()
     query = random_query(np.random.default_rng(0)).text().encode()
     found |= {".ipq": query, ".ipq.gz": gzip.compress(query, mtime=0)}
     return found
@@ -464,7 +467,7 @@ def attacks() -> Iterator[Attack]:
     for case in damaged.bombs():
         if case.ending in READERS:
             yield _of_bytes(case.ending, case.about, case.content)
-    for ending, about, content in chain(_pickles(), _archives(), _texts(), _graphs(), _images()):
+    for ending, about, content in chain(_pickles(), _archives(), _texts(), _graphs(), _tflites(), _images()):
         yield _of_bytes(ending, about, content)
     yield from _folders()
     yield from _spoofs()
@@ -847,6 +850,81 @@ def _graphs() -> Iterator[tuple[str, str, bytes]]:
     yield ".onnx", "nested messages", nested
     yield ".onnx", "a million nodes", b"\x3a" + _varint(2_000_000) + b"\x0a\x00" * 1_000_000
     yield ".onnx", "a length of 2^62", b"\x3a" + _varint(1 << 62)
+
+
+def _tflite(change: Callable[[Model, list[int]], None] | None = None) -> bytes:
+    """A dense 8-bit network of two layers between floats; `change` gets the model and its last tensor."""
+    model, rng, grid = Model(), np.random.default_rng(0), (0.5, 3)
+    start = model.tensor((1, 4), "f4")
+    now = model.tensor((1, 4), "i1", *grid)
+    model.operator("QUANTIZE", [start], [now])
+    for outs in (5, 3):
+        ins = model.shapes[now][1]
+        rows = model.tensor((outs, ins), "i1", 0.25, data=rng.integers(-127, 128, (outs, ins)))
+        bias = model.tensor((outs,), "i4", 0.125, data=rng.integers(-99, 99, outs))
+        made = model.tensor((1, outs), "i1", *grid)
+        model.operator("FULLY_CONNECTED", [now, rows, bias], [made], {0: ("b", 0)})
+        now = made
+    ends = [now]
+    if change is not None:
+        change(model, ends)
+    return model.raw([start], [ends[0]])
+
+
+def _tflites() -> Iterator[tuple[str, str, bytes]]:
+    """Files of TensorFlow Lite whose sizes, numbers of tensors and offsets lie."""
+
+    def after(name: str, shape: tuple[int, ...], options: dict[int, Any], *constants: Any) -> bytes:
+        def change(model: Model, ends: list[int]) -> None:
+            given = [model.tensor(np.shape(value), "i4", data=value) for value in constants]
+            made = model.tensor(shape, "i1", 0.5, 3)
+            model.operator(name, [ends[0], *given], [made], options or None)
+            ends[0] = made
+
+        return _tflite(change)
+
+    def field(slot: int, value: Any, tensor: int = 1) -> bytes:
+        return _tflite(lambda model, _: model.tensors[tensor].update({slot: value}))
+
+    def wired(slot: int, *numbers: int, operator: int = -1) -> bytes:
+        return _tflite(lambda model, _: model.operators[operator].update({slot: np.array(numbers, np.int32)}))
+
+    wide, good = 1 << 30, _tflite()
+    yield ".tflite", "2^60 values", field(0, np.array([wide, wide], np.int32))
+    yield ".tflite", "negative sizes", field(0, np.array([1, -4], np.int32))
+    yield ".tflite", "70,000 axes", field(0, np.ones(70_000, np.int32))
+    yield ".tflite", "weights of 2^60 values", field(0, np.array([wide, wide], np.int32), tensor=2)
+    yield ".tflite", "a buffer that is missing", field(2, ("I", 0xFFFFFFFF), tensor=2)
+    yield ".tflite", "a kind of numbers that is unknown", field(1, ("b", 99))
+    yield ".tflite", "a scale that is not a number", field(4, {2: np.array([np.nan], np.float32)})
+    yield ".tflite", "a million scales", field(4, {2: np.ones(1_000_000, np.float32)})
+    yield ".tflite", "a tensor that is missing", wired(1, 1 << 20, 2, 3)
+    yield ".tflite", "a negative tensor", wired(1, -7, 2, 3)
+    yield ".tflite", "an operator that reads what it gives", wired(1, 7, 5, 6)
+    yield (
+        ".tflite",
+        "an operator that is missing",
+        _tflite(lambda model, _: model.operators[1].update({0: ("I", 1 << 30)})),
+    )
+    yield ".tflite", "PAD to 2^60 values", after("PAD", (wide, wide), {}, [[0, wide], [0, wide]])
+    yield ".tflite", "RESHAPE to 2^60 values", after("RESHAPE", (wide, wide), {}, [wide, wide])
+    pool = {0: ("b", 0), 1: ("i", wide), 2: ("i", wide), 3: ("i", wide), 4: ("i", wide)}
+    yield ".tflite", "a pool of 2^60 values", after("MAX_POOL_2D", (1, 1, 1, 3), pool)
+    custom = {"channels_in": -5, "padding": 99, "stride_height": 0}
+    yield (
+        ".tflite",
+        "a damaged operator of Larq",
+        _tflite(lambda model, ends: model.operator("LceBconv2d", [ends[0]], [ends[0]], custom=custom)),
+    )
+    yield (
+        ".tflite",
+        "an operator's name of a million letters",
+        _tflite(lambda model, ends: model.operator("\x1b[2J" * 200_000, [ends[0]], [ends[0]])),
+    )
+    yield ".tflite", "a root beyond its end", struct.pack("<I", 1 << 31) + good[4:]
+    yield ".tflite", "a root that is itself", struct.pack("<I", 0) + good[4:]
+    for at in range(8, min(len(good) - 4, 200), 4):  # the tables that everything else is found through
+        yield ".tflite", f"an offset of 2^31 at {at}", good[:at] + b"\0\0\0\x80" + good[at + 4 :]
 
 
 def _varint(value: int) -> bytes:
