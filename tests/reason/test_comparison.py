@@ -144,7 +144,12 @@ def test_a_smallest_difference_needs_a_start_and_time():
         sg.Agree(two, sample=near, region="Hamming(1)")
     with pytest.raises(QuestionError, match="give a sample and a region"):
         sg.Agree(two, region="L0(1)")
-    any_one = compare(one, two, near=near, smallest=False)
+    for unused in ({"near": near}, {"cost": "L1"}):
+        with pytest.raises(QuestionError, match="not used with smallest=False"):
+            compare(one, two, smallest=False, **unused)
+    with pytest.raises(QuestionError, match="smallest='no' must be True or False"):
+        compare(one, two, smallest="no")
+    any_one = compare(one, two, smallest=False)
     assert (any_one.outcome, any_one.near) == ("different", None)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.errors import QuestionError
+from sugenet.errors import QuestionError, refuse
 from sugenet.nn import Network, OneHot, Steps, network_of
 from sugenet.problem.boxes import Box, plain_row
 from sugenet.problem.clock import Clock
@@ -244,6 +244,12 @@ def compare(
     verify_against : compares a network with its source on samples.
     """
     first, second = network_of(left).within(within), network_of(right)
+    unused = [name for name, is_given in (("near", near is not None), ("cost", cost != "L0")) if is_given]
+    refuse(
+        QuestionError,
+        (not isinstance(smallest, bool), f"smallest={smallest!r} must be True or False."),
+        (not smallest and unused, f"{' and '.join(unused)}: not used with smallest=False. Leave one out."),
+    )
     clock = Clock(time_limit, notify=notify)
     how: dict[str, Any] = {"engine": engine, "threads": threads, "seed": seed, "notify": notify}
     search = _Smallest(first, second, where, near, cost) if smallest else None
