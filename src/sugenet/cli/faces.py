@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMANDS", "without_times"]
 
+_ANSWER = 1 << 26
+"""Maximum number of bytes of an answer about several samples."""
 _SECONDS = "30"
 """Default seconds for all questions of a page together."""
 
@@ -40,6 +42,8 @@ def _write_report(options: Namespace, screen: Screen) -> int:
             "--results needs --interactive. For a page to read: "
             f"sugenet results {quote(options.results)} --html {quote(options.output)}"
         )
+    if options.answer and not options.interactive:
+        raise UsageError("--answer needs --interactive: a report to print is about one sample.")
     network = asked_network(options)
     make = _interactive if options.interactive else _static
     page: str = announced(screen, lambda: make(options, screen, network, *_samples(options, network)))
@@ -89,13 +93,15 @@ def _static(options: Namespace, screen: Screen, network: Network, X: Any, truth:
 def _interactive(options: Namespace, screen: Screen, network: Network, X: Any, truth: Any) -> str:
     from sugenet.web import page_html, payload
     from sugenet.web.asking import precompute
+    from sugenet.web.composites import composed_data
 
     title = title_of(options.model)
+    composed = composed_data(_composed(options, network))
     if options.results is None:
         index = chosen_sample(options, X)
         answers = without_times(precompute(network, X[index], **how(options, screen)))
         data = payload(network, X, truth, title=title, index=index, answers=answers)
-        return page_html(data, server=False)
+        return page_html(data | {"composed": composed}, server=False)
     from sugenet.web.results import Shelf, with_results
 
     with closing(Shelf(options.results, network)) as shelf:
@@ -107,7 +113,17 @@ def _interactive(options: Namespace, screen: Screen, network: Network, X: Any, t
         data["answers"] = without_times(precompute(asked, shown["values"], **how(options, screen)))
     for note in data["results"]["notes"]:
         screen.tell(f"note: {note}")
-    return page_html(data, server=False)
+    return page_html(data | {"composed": composed}, server=False)
+
+
+def _composed(options: Namespace, network: Network) -> list[Any]:
+    """Return the answers about several samples that the options name."""
+    if not options.answer:
+        return []
+    from sugenet.io.plain.texts import read_json
+    from sugenet.logic import answer_of
+
+    return [answer_of(read_json(path, _ANSWER), network) for path in options.answer]
 
 
 def without_times(data: Any) -> Any:
@@ -145,6 +161,7 @@ def _run_server(options: Namespace, screen: Screen) -> int:
         results=options.results,
         token=not options.no_token,
         allow_hosts=options.allow_host,
+        composed=_composed(options, network),
     )
     return 0
 
@@ -163,6 +180,14 @@ _RESULTS = option(
     "--results",
     metavar="FILE",
     help="also show the results file of a sweep",
+)
+
+_ANSWERS = option(
+    "--answer",
+    action="append",
+    default=[],
+    metavar="FILE",
+    help="also show an answer about several samples; repeatable",
 )
 
 COMMANDS: Commands = {
@@ -192,6 +217,7 @@ COMMANDS: Commands = {
                 help="a page to click, not one to print",
             ),
             _RESULTS,
+            _ANSWERS,
             DOMAIN,
             *shared(*WORK, time_limit={"default": _SECONDS}),
         ],
@@ -231,6 +257,7 @@ COMMANDS: Commands = {
                 help="another host name, as NAME or NAME:PORT; repeatable",
             ),
             _RESULTS,
+            _ANSWERS,
             DOMAIN,
             *shared("quiet"),
         ],

@@ -16,9 +16,11 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.routing import Match
 
 from sugenet.errors import SugenetError
+from sugenet.logic import ComposedAnswer
 from sugenet.nn import Network
 from sugenet.sweeps import Results, Row
 from sugenet.web.bundle import content_policy, page_html
+from sugenet.web.composites import composed_data
 from sugenet.web.fields import checked, question_schema
 from sugenet.web.guards import CLIENT, Guard, error_body, parse_json
 from sugenet.web.jobs import OPEN_MOST, Desk, Job, TooManyError
@@ -229,6 +231,7 @@ def app(
     results: str | None = None,
     token: str | None,
     allow_hosts: Sequence[str] = (),
+    composed: Sequence[ComposedAnswer] = (),
 ) -> FastAPI:
     """Return the server as an ASGI application; its workers run between startup and shutdown.
 
@@ -246,6 +249,8 @@ def app(
         The token that every request must contain. None: requests need no token.
     allow_hosts
         Further names by which the server is reached, NAME or NAME:PORT.
+    composed
+        Answers about several samples, which the page shows too (`sugenet.logic`).
     """
     from sugenet import __version__
 
@@ -258,12 +263,14 @@ def app(
         network = shelf.asked()
         about: dict[str, Any] = {"title": title, "index": index, "server": True, "network": network}
         data = shelf.ask(lambda file: with_results(file, samples, truth, **about))
+    if composed:
+        data["composed"] = composed_data(composed)
     page = page_html(data, server=True).encode()
     model = json.dumps(
         {
             name: value
             for name, value in data.items()
-            if name not in ("samples", "start", "answers", "results")
+            if name not in ("samples", "start", "answers", "results", "composed")
         }
         | {"server": True}
     ).encode()

@@ -30,6 +30,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from sugenet.errors import SugenetError
+from sugenet.logic import ComposedAnswer
 from sugenet.nn import Network
 from sugenet.web.api import PORT, app
 from sugenet.web.guards import HEADERS, error_body, is_loopback
@@ -171,6 +172,7 @@ def serve(
     results: str | None = None,
     token: bool = True,
     allow_hosts: Sequence[str] = (),
+    composed: Sequence[ComposedAnswer] = (),
 ) -> None:
     """Serve the explorer until Ctrl-C.
 
@@ -194,6 +196,8 @@ def serve(
         Whether requests must contain the random token that is part of the address (default: yes).
     allow_hosts
         Further names by which the server is reached, NAME or NAME:PORT (default: none).
+    composed
+        Answers of `sugenet.logic` about several samples, which the page shows too (default: none).
     """
     listening = _listen(host, port, notify)
     with closing(listening):
@@ -211,6 +215,7 @@ def serve(
             results=results,
             token=secret,
             allow_hosts=allow_hosts,
+            composed=composed,
         )
         for warning in _warnings(host, token):
             notify(f"warning: {warning}")

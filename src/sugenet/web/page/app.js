@@ -5,6 +5,7 @@ import { parsePlain } from "./engine/strict_json.js";
 import { makeAnswers } from "./answers.js";
 import { call, makeAsk } from "./ask.js";
 import { byId, isTyping, say, toast } from "./dom.js";
+import { makeComposed } from "./composed.js";
 import { makeDrawer } from "./drawer.js";
 import { newWords, valueWords } from "./features.js";
 import { makeFrame } from "./frame.js";
@@ -140,6 +141,7 @@ function start(payload) {
   app.board = payload.grid ? makeGrid(app) : makeTable(app);
   app.ask = makeAsk(app);
   app.drawer = makeDrawer(app);
+  makeComposed(app);
   const tools = makeTools(app);
   app.morph = tools.morph;
   app.answers = makeAnswers(app);

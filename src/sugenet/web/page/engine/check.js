@@ -3,6 +3,7 @@
 // The certificate names its network by a fingerprint; that this page's network has it is taken from whoever made the page.
 
 import { checkBounds } from "./check_bounds.js";
+import { checkComposed } from "./check_composed.js";
 import { Beyond, readCertificate, Wrong } from "./check_form.js";
 import { Limit } from "./check_limit.js";
 import { around, cheaper, Inputs, rowOf, statesOf, within } from "./check_meaning.js";
@@ -36,6 +37,7 @@ function parsed(text) {
 }
 
 function checked(data, model, limit) {
+  if (data !== null && typeof data === "object" && "networks" in data) return checkComposed(data, model, limit, checked);
   const certificate = readCertificate(data, model);
   const { question, answer, proof, domain } = certificate;
   const asked = { model, question, limits: domain.limits, limit };

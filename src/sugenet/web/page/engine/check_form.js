@@ -226,6 +226,48 @@ const ANSWERS = {
   minimum: { question: question(REASONS), witness: orNull(counterexamples), proof, contrasts },
 };
 
+// -- several samples ----------------------------------------------------------------------------------------------------------------
+
+const GIVEN = object({ kind: oneOf("given"), name: text, values: listOf(text), gaps: listOf(notNegative) }, "a reading");
+const READ = object({ name: text, network: natural, classes: nothing, sample: row }, "a reading");
+
+function reading(value, sizes) {
+  if (isObject(value) && ((value.classes ?? null) !== null || "domain" in value)) throw new Beyond("the browser does not check readings with some of the classes or inputs.");
+  if (!isObject(value) || !("kind" in value)) return READ(value, sizes);
+  const found = GIVEN(value, sizes);
+  const isBest = found.gaps.some((gap) => gap.compare(ZERO) === 0);
+  if (found.values.length !== found.gaps.length || !isBest) throw new Wrong("a reading that is given needs a gap for each value, and 0 for the best.");
+  if (new Set(found.values).size < found.values.length) throw new Wrong("a reading that is given has a value twice.");
+  return found;
+}
+
+const indices = listOf((value) => indexBelow(value, 2 ** 31, "an index"));
+const whole = byField("kind", { sum: { left: (value) => indexBelow(value, 2 ** 31, "an index") } }, ["sudoku", "stated"], "composites");
+const everywhere = byField("kind", { ...Object.fromEntries(BALLS.map((kind) => [kind, { radius: notNegative }])), AnyInput: {} });
+const asked = byField("kind", { robust: { region: everywhere, joint: truth } }, ["possible", "reason", "whatif"], "questions about several samples");
+const part = object({ reading: (value) => indexBelow(value, 2 ** 31, "a reading"), certificate: (value) => value }, "a part");
+const enumerated = byField("kind", { enumerate: {} });
+const COMPOSED = { proved: { proof: enumerated }, refuted: { choice: indices }, undecided: {} };
+
+// A certificate about samples of this network together as plain values; what is about each of them is as it was.
+export function readComposed(data, model) {
+  if (!isObject(data) || data.format !== "sugenet certificate" || data.version !== 3n) throw new Wrong("this is not a sugenet certificate of version 3.");
+  if (!Array.isArray(data.networks) || data.networks.length !== 1) throw new Beyond("the browser checks answers about samples of one network.");
+  if (data.networks[0] !== model.fingerprint) throw new Wrong("the certificate is for another network than that of this page.");
+  if (isObject(data.question)) asked(data.question); // what is checked elsewhere
+  if (isObject(data.whole)) whole(data.whole);
+  if (typeof data.answer !== "string" || !Object.hasOwn(COMPOSED, data.answer)) throw new Wrong(`unknown answer ${brief(data.answer)}.`);
+  const outside = { format: text, version: natural, networks: listOf(text), readings: listOf(reading), whole, question: asked, answer: text, parts: listOf(part) };
+  const sizes = { features: model.features.length, classes: model.classes.length };
+  const found = object({ ...outside, ...COMPOSED[data.answer] }, "the certificate")(data, sizes);
+  const { question, readings } = found;
+  if (question.joint && ["AnyInput", "Linf"].includes(question.region.kind)) throw new Wrong("a budget that images share is one that adds up their changes.");
+  if (new Set(readings.map(({ name }) => name)).size < readings.length) throw new Wrong("each reading needs a name of its own.");
+  const isRead = readings.some(({ sample }) => sample) && readings.every(({ gaps, network }) => gaps || network === 0n);
+  if (!isRead) throw new Wrong("a network reads nothing, or is not there.");
+  return found;
+}
+
 // A certificate about this network as plain values.
 export function readCertificate(data, model) {
   if (!isObject(data) || data.format !== "sugenet certificate" || data.version !== 3n) throw new Wrong("this is not a sugenet certificate of version 3.");
