@@ -10,6 +10,7 @@ from sugenet.errors import CertificateError, QuestionError
 from sugenet.glance import Claim, overview
 from sugenet.glance.atlas import class_name, over_features, paths_to
 from sugenet.glance.claims import evenly, margin_bounds, margins
+from sugenet.glance.covering import covering_of, fewest, last_layer
 from sugenet.nn import ConvLayer, DenseLayer, Encoder, Head, Network, Real, RealLayer, Window, integer
 from sugenet.problem.clock import Clock
 from tests.problem.levels import KINDS, every_input, lively_network
@@ -146,10 +147,10 @@ def test_least_margins_and_bounds_without_time(seen):
     X, _, found = seen
     network = found.network
     least = min(margins(network, 0, X))
-    best, _, bound, claim = margin_bounds(network, 0, None, Clock(), least=True, words="at least {}")
+    best, _, bound, claim = margin_bounds(network, 0, None, Clock(), least=True, words="at least")
     assert best == bound == least
     assert claim.check()
-    *_, wide, none = margin_bounds(network, 0, None, Clock(0), words="{}")
+    *_, wide, none = margin_bounds(network, 0, None, Clock(0), words="at most")
     assert wide >= max(margins(network, 0, X))
     assert none is None
 
@@ -267,3 +268,71 @@ def test_a_false_claim_is_found():
 def test_wrong_arguments_are_refused(wrong, words):
     with pytest.raises(QuestionError, match=words):
         overview(NETWORKS["one layer"], **wrong)
+
+
+# -- rules ---------------------------------------------------------------------------------------------------
+
+
+def test_rules_hold_for_all_inputs_and_cover_their_samples(seen):
+    X, labels, found = seen
+    network = found.network
+    covering = found.feature_rules
+    table = dict(zip(found.numbers, found.X.tolist(), strict=True))
+    scores = network.head.scores(network.match_counts(X, engine="definition")).tolist()
+    for one in covering.rules:
+        index, rule = one.rule.index, one.rule
+        inside = rule.grid.inside(rule.masks, rule.grid.places(X))
+        assert all(labels[k] == index for k in np.flatnonzero(inside))
+        over = [
+            scores[k][index] - max(s for j, s in enumerate(scores[k]) if j != index)
+            for k in np.flatnonzero(inside)
+        ]
+        assert one.least <= min(over)
+        if covering.rules.index(one) in covering.chosen:
+            assert one.least == one.found == min(over)
+        within = rule.grid.inside(rule.masks, rule.grid.places([table[k] for k in table]))
+        assert set(one.samples) == {number for number, yes in zip(table, within, strict=True) if yes}
+    assert covering.uncovered == []
+    assert covering.reaches
+
+
+def test_rules_over_neurons_follow_the_last_layer(seen):
+    *_, found = seen
+    network = found.network
+    hidden = network.hidden(found.X)[-1]
+    labels = labels_of(network, found.X)
+    for one in found.neuron_rules.rules:
+        rule = one.rule
+        inside = rule.grid.inside(rule.masks, rule.grid.places(hidden.astype(int)))
+        covered = {found.numbers[k] for k in np.flatnonzero(inside)}
+        assert set(one.samples) == covered
+        assert {labels[k] for k in np.flatnonzero(inside)} == {rule.index}
+
+
+def test_the_fewest_sets_are_fewest():
+    rng = np.random.default_rng(3)
+    for _ in range(60):
+        sets = [frozenset(np.flatnonzero(rng.random(9) < 0.35).tolist()) for _ in range(6)]
+        target = int(rng.integers(1, 10))
+        sizes = [
+            bin(choice).count("1")
+            for choice in range(1 << 6)
+            if len(frozenset().union(*(s for k, s in enumerate(sets) if choice >> k & 1))) >= target
+        ]
+        chosen, lower = fewest(sets, target)
+        if not sizes:
+            assert (chosen, lower) == (tuple(range(6)), 0)
+        else:
+            assert len(chosen) == lower == min(sizes)
+            assert len(frozenset().union(*(sets[k] for k in chosen))) >= target
+
+
+def test_few_rules_over_neurons_cover_the_shipped_table():
+    network = sg.models.breast_cancer()
+    X, _ = sg.models.samples("breast_cancer")
+    hidden = network.hidden(X, "auto")[-1].astype(int)
+    found = covering_of(
+        last_layer(network, [f"neuron {k}" for k in range(1, 17)]), hidden, range(113), Clock()
+    )
+    assert found.reaches
+    assert len(found.chosen) == found.lower <= 12

@@ -32,7 +32,7 @@ from sugenet.nn import (
 )
 from sugenet.problem.clock import Clock
 from sugenet.reason import Always, Proved, verify
-from sugenet.reason.rules.book import Rulebook, _Work, rulebook
+from sugenet.reason.rules.book import BookWork, Rulebook, rulebook
 from sugenet.reason.rules.grid import Grid, indices_of
 from sugenet.reason.rules.recheck import KINDS
 from sugenet.reason.rules.rule import parse_rule
@@ -327,7 +327,7 @@ class Steady:
 
 
 def work_until(network, limit, now):
-    return _Work(Grid(network), (0, 1), None, None, Clock(limit, now=now))
+    return BookWork(Grid(network), (0, 1), None, None, Clock(limit, now=now))
 
 
 def test_nothing_goes_on_when_the_time_is_up():

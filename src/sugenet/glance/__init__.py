@@ -1,11 +1,12 @@
 """A whole network at a glance: `overview` looks at its neurons, its classes, and where it is fragile.
 
-`atlas` describes neurons, `prototypes` classes, and `fragility` changes of samples. `claims` proves what is
-said about all inputs.
+`atlas` describes neurons, `prototypes` classes, `covering` rules, and `fragility` changes of samples.
+`claims` proves sentences about all inputs.
 """
 
 from sugenet.glance.atlas import Atlas, NeuronProfile
 from sugenet.glance.claims import Claim
+from sugenet.glance.covering import Covering, SupportedRule
 from sugenet.glance.fragility import Fragility, Radius
 from sugenet.glance.prototypes import Prototype, Prototypes
 from sugenet.glance.whole import Overview, overview
@@ -13,11 +14,13 @@ from sugenet.glance.whole import Overview, overview
 __all__ = [
     "Atlas",
     "Claim",
+    "Covering",
     "Fragility",
     "NeuronProfile",
     "Overview",
     "Prototype",
     "Prototypes",
     "Radius",
+    "SupportedRule",
     "overview",
 ]

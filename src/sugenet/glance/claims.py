@@ -33,7 +33,7 @@ class Claim:
 
     def check(self) -> str:
         """Check the certificate; raise `CertificateError` if it does not hold."""
-        other = getattr(self.answer.question, "other", None)
+        other = getattr(getattr(self.answer, "question", None), "other", None)
         return str(check(self.answer.certificate, self.network, other))
 
     def data(self) -> dict[str, Any]:
@@ -149,7 +149,7 @@ def margin_bounds(
     box
         Limits of the inputs; None for all.
     words
-        The claim, with a place for the bound.
+        The claim without the bound, which follows it.
     """
     sign = -1 if least else 1
     unit = _unit(network.head)
@@ -171,10 +171,11 @@ def margin_bounds(
             low = sign * margins(network, label, [witness])[0] / unit
         elif isinstance(answer, Proved) and answer.certificate:
             high = asked - 1
-            claim = Claim(words.format(roughly(sign * high * unit)), moved, answer)
+            claim = Claim(f"{words} {roughly(sign * high * unit)}", moved, answer)
         else:
             break
-    return (None if witness is None else sign * low * unit), witness, sign * high * unit, claim
+    best = None if witness is None and low < high else sign * low * unit  # all inputs reach the trivial end
+    return best, witness, sign * high * unit, claim
 
 
 def evenly(labels: Sequence[int], most: int) -> list[int]:

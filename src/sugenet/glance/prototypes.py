@@ -120,7 +120,7 @@ def prototypes_of(network: Network, X: Any, numbers: Sequence[int], clock: Clock
             start = known[first], network.encoder.values(rows[inside[first]])
         best, witness, bound, claim = None, None, Fraction(0), None
         if count > 1:
-            words = f"no input has a larger margin of {label} than {{}}"
+            words = f"no input has a larger margin of {label} than"
             best, witness, bound, claim = margin_bounds(
                 network, k, start, clock.share(1 / (count - k)), words=words
             )

@@ -11,6 +11,7 @@ import numpy as np
 from sugenet.errors import QuestionError
 from sugenet.glance.atlas import Atlas, atlas_of
 from sugenet.glance.claims import Claim, evenly
+from sugenet.glance.covering import Covering, covering_of, last_layer
 from sugenet.glance.fragility import Fragility, fragility_of
 from sugenet.glance.prototypes import Prototypes, prototypes_of
 from sugenet.nn import Network, network_of
@@ -23,7 +24,9 @@ __all__ = ["Overview", "overview"]
 
 _RANDOM = 256
 """Number of random inputs if there are no samples."""
-_SHARES = {"atlas": 0.25, "classes": 0.35}
+_NEURONS = 512
+"""Maximum number of neurons in a layer that rules are about."""
+_SHARES = {"atlas": 0.2, "classes": 0.25, "neuron rules": 0.2, "feature rules": 0.3}
 """Shares of the remaining time, part by part; the rest is for fragility."""
 
 
@@ -54,6 +57,10 @@ class Overview(Plottable):
     atlas: Atlas
     prototypes: Prototypes
     fragility: Fragility | None
+    neuron_rules: Covering | None
+    """Rules over the neurons of the last hidden layer."""
+    feature_rules: Covering | None
+    """Rules over features."""
     X: Any
     """The samples that were looked at, one row each."""
     numbers: tuple[int, ...]
@@ -72,7 +79,8 @@ class Overview(Plottable):
     @property
     def claims(self) -> tuple[Claim, ...]:
         """All claims about all inputs that have a certificate."""
-        return self.atlas.claims + self.prototypes.claims
+        rules = [part.claims for part in (self.neuron_rules, self.feature_rules) if part is not None]
+        return sum(rules, self.atlas.claims + self.prototypes.claims)
 
     @property
     def samples_text(self) -> str:
@@ -97,6 +105,10 @@ class Overview(Plottable):
         ]
         if self.fragility is not None:
             parts.append(f"fragility\n{self.fragility}")
+        if self.neuron_rules is not None:
+            parts.append(f"rules over the neurons of the last layer; +1: on\n{self.neuron_rules}")
+        if self.feature_rules is not None:
+            parts.append(f"rules over features\n{self.feature_rules}")
         if self.missing:
             parts.append("\n  ".join(["not shown", *self.missing]))
         return "\n\n".join(parts)
@@ -113,6 +125,8 @@ class Overview(Plottable):
             "neurons": [one.data() for one in self.atlas.neurons],
             "classes": [one.data() for one in self.prototypes.classes],
             "fragility": None if self.fragility is None else self.fragility.data(),
+            "neuron rules": None if self.neuron_rules is None else self.neuron_rules.data(),
+            "feature rules": None if self.feature_rules is None else self.feature_rules.data(),
             "missing": list(self.missing),
             "claims": [claim.data() for claim in self.claims],
             "seconds": self.seconds,
@@ -194,10 +208,19 @@ def overview(
     atlas = atlas_of(network, chosen, labels, clock.share(_SHARES["atlas"]))
     prototypes = prototypes_of(network, chosen, numbers, clock.share(_SHARES["classes"]))
     missing = [*atlas.missing]
-    fragility = None
-    if network.passes_reals:
-        missing.append("where it is fragile: features that are kept as real numbers have no single changes")
+    neuron_rules = feature_rules = fragility = None
+    if not network.layers or network.head.inputs > _NEURONS:
+        missing.append(f"rules over neurons: the last layer has none, or more than {_NEURONS}")
     else:
+        part = clock.share(_SHARES["neuron rules"])
+        neuron_rules = covering_of(
+            last_layer(network, _names(atlas)), network.hidden(chosen, "auto")[-1], numbers, part
+        )
+    if network.passes_reals:
+        why = "features that are kept as real numbers have no single changes"
+        missing += [f"where it is fragile: {why}", f"rules over features: {why}"]
+    else:
+        feature_rules = covering_of(network, chosen, numbers, clock.share(_SHARES["feature rules"]))
         fragility = fragility_of(network, chosen, numbers, len(rows), clock, jobs)
         if len(fragility.numbers) < len(numbers):
             left = len(numbers) - len(fragility.numbers)
@@ -209,6 +232,8 @@ def overview(
         atlas,
         prototypes,
         fragility,
+        neuron_rules,
+        feature_rules,
         chosen,
         tuple(numbers),
         tuple(labels),
@@ -218,6 +243,15 @@ def overview(
         clock.seconds,
         seed,
     )
+
+
+def _names(atlas: Atlas) -> list[str]:
+    """Return names for the neurons of the last layer; channels have one per position."""
+    network = atlas.network
+    layer, here = network.layers[-1], atlas.of(len(network.layers))
+    if layer.output_shape is not None:
+        return [f"output {number}" for number in range(1, layer.outputs + 1)]
+    return [f"neuron {one.number} ({one.name})" for one in here]
 
 
 def _rows(network: Network, X: Any, seed: int) -> tuple[Any, str]:

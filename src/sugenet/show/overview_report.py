@@ -38,6 +38,8 @@ _NEURONS = 400
 """Maximum number of neurons in the table."""
 _FEATURES = 400
 """Maximum number of features in a table."""
+_RULES = 12
+"""Number of rules that are listed."""
 _LISTED = 5
 """Number of weights, pairs and samples that are listed."""
 _WORDS = 3
@@ -77,6 +79,10 @@ _GLOSSARY = (
         "values were tried: the shares are exact, about these samples.",
     ),
     (
+        "least margin",
+        "No input that a rule covers has a smaller margin: proved. It is the necessity of the rule.",
+    ),
+    (
         "radius",
         "The smallest number of features whose change gives a sample another class, exact by a proof.",
     ),
@@ -106,7 +112,7 @@ def report_overview(seen: Overview, *, title: str = "model") -> str:
     True
     """
     page = _Page(seen, str(title))
-    parts = [page.head(), page.summary(), page.classes(), page.fragile(), page.neurons()]
+    parts = [page.head(), page.summary(), page.classes(), page.fragile(), page.rules(), page.neurons()]
     body = Html().join([*parts, page.claims(), page.words(), page.foot()])
     return str(document(f"{title}: the network at a glance", body, SORT))
 
@@ -160,7 +166,7 @@ class _Page:
             if exact and len(exact) == len(frail.radii):
                 middle = exact[(len(exact) - 1) // 2]
                 facts.append(
-                    f"Half of the samples turn if {middle} {plural(middle, self.noun)} "
+                    f"Half of the samples turn if up to {middle} {plural(middle, self.noun)} "
                     f"{'changes' if middle == 1 else 'change'}; the most robust needs {exact[-1]}."
                 )
         body += [paragraph(fact, kind="lead") for fact in facts]
@@ -337,6 +343,36 @@ class _Page:
             font_family="system-ui, sans-serif",
         )
 
+    # -- rules -----------------------------------------------------------------------------------------------
+
+    def rules(self) -> Html:
+        seen, body = self.seen, []
+        parts = (
+            ("Over the neurons of the last layer", "+1: the neuron is on.", seen.neuron_rules),
+            ("Over features", "", seen.feature_rules),
+        )
+        for title, note, value in parts:
+            if value is None:
+                continue
+            body += [element("h3", title), paragraph(f"{str(value).splitlines()[0]}. {note}")]
+            rows = [
+                element(
+                    "tr",
+                    element("td", f"{len(one.samples):,}", class_="number"),
+                    element("td", short(str(one.rule), 600)),
+                    element("td", roughly(one.least), class_="number"),
+                )
+                for one in (value.rules[k] for k in value.chosen[:_RULES])
+            ]
+            if rows:
+                body.append(_table(["samples", "proved rule", "least margin"], rows, title))
+            left = len(value.chosen) - len(rows)
+            body.append(paragraph(f"... and {left:,} more rules") if left else Html())
+            if value.uncovered:
+                listed = _some(value.uncovered)
+                body.append(paragraph(f"No rule covers {len(value.uncovered):,} samples: {listed}."))
+        return section("rules", "Rules", Html("\n").join(body)) if body else Html()
+
     # -- fragility -------------------------------------------------------------------------------------------
 
     def fragile(self) -> Html:
@@ -473,6 +509,11 @@ def _lines(lines: Iterable[str], left: int) -> Html:
 def _numbers(members: Sequence[NeuronProfile], *, layers: bool) -> str:
     words = [f"{one.layer}.{one.number}" if layers else str(one.number) for one in members[:30]]
     return ", ".join(words) + (f" and {len(members) - 30:,} more" if len(members) > 30 else "")
+
+
+def _some(numbers: Sequence[int]) -> str:
+    more = f" and {len(numbers) - 20:,} more" if len(numbers) > 20 else ""
+    return ", ".join(map(str, numbers[:20])) + more
 
 
 def _table(head: Sequence[str], rows: Sequence[Html], label: str, *, sortable: bool = False) -> Html:

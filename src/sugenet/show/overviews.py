@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from sugenet.glance import Fragility
+from sugenet.glance import Covering, Fragility
 from sugenet.nn import Network
 from sugenet.reason.phrases import percent_text
 from sugenet.show.figures import Bar, Bars, Heat, Swarm, SwarmDots, Weights
 from sugenet.show.pictures import image_of, weight_rows
 from sugenet.show.prepare import ROWS
 
-__all__ = ["fragile_figure", "in_rows", "radius_figure", "template_figure"]
+__all__ = ["covering_figure", "fragile_figure", "in_rows", "radius_figure", "template_figure"]
 
 
 def template_figure(network: Network, weights: Sequence[int], title: str) -> Weights | Bars:
@@ -68,4 +68,26 @@ def radius_figure(value: Fragility) -> Swarm:
     captions += [f"{never:,} samples never turn"] if never else []
     return Swarm(
         "how many features must change to turn a sample", "features", tuple(lanes), "; ".join(captions)
+    )
+
+
+def covering_figure(value: Covering) -> Bars:
+    """Return the share of samples that the selected rules cover together, rule by rule."""
+    total, seen, bars = max(1, len(value.samples)), set[int](), []
+    for k in value.chosen[:ROWS]:
+        one = value.rules[k]
+        seen |= set(one.samples)
+        share = Fraction(len(seen), total)
+        name = f"{one.rule.label}, {len(one.rule)} conditions"
+        bars.append(
+            Bar(
+                name,
+                share,
+                f"{percent_text(share)} with {len(one.samples):,} more",
+                strong=share >= value.aim,
+            )
+        )
+    left = len(value.chosen) - len(bars)
+    return Bars(
+        "samples covered by so many rules", "share of samples", tuple(bars), Fraction(1), left, percent=True
     )

@@ -62,6 +62,7 @@ figure { margin: 0; max-width: 100%; }
 svg.thumb { border-radius: 2px; display: inline-block; vertical-align: top; max-width: none; }
 .scroll { overflow-x: auto; }
 .scroll table { display: table; }
+.scroll td:first-child { overflow-wrap: normal; }
 td.name { min-width: 8rem; }
 .figures.tiny figure { max-width: 6.5rem; }
 figcaption { font-size: .9rem; margin-top: .2rem; }

@@ -33,7 +33,7 @@ from sugenet.reason.rules.small import CODEWORDS, all_primes, cover, marked
 from sugenet.reason.verdicts import Proved, verify
 from sugenet.visible import visible
 
-__all__ = ["ProvedRule", "Rulebook", "rulebook"]
+__all__ = ["BookWork", "ProvedRule", "Rulebook", "rulebook"]
 
 _SMALL, _LARGE = 0.5, 0.9
 """Shares of the time for finding rules of a small and of a large network; the rest is for proofs."""
@@ -460,7 +460,7 @@ def rulebook(
     network = network_of(network)
     classes = tuple(range(len(network.classes))) if label is None else (class_of(network, label),)
     network = network.anywhere()  # a rule for all inputs also holds for those that can occur
-    work = _Work(Grid(network), classes, most, longest, Clock(time_limit, None, seed, notify))
+    work = BookWork(Grid(network), classes, most, longest, Clock(time_limit, None, seed, notify))
     try:
         if work.grid.total <= CODEWORDS:
             return work.small(every)
@@ -474,7 +474,7 @@ def rulebook(
         return replace(work.book(False, "some"), interrupted=True)
 
 
-class _Work:
+class BookWork:
     """Construction of one book."""
 
     def __init__(
@@ -508,7 +508,7 @@ class _Work:
                 elif self.clock.up():
                     self.left_out["not proved in time"] += 1
                 else:
-                    self._prove(masks, label, prime=True)
+                    self.prove(masks, label, prime=True)
         kind = "cover" if not every else "some" if stopped else "every"
         return self.book(not stopped and not any(self.left_out.values()), kind)
 
@@ -532,7 +532,7 @@ class _Work:
             if grown is None:
                 self.left_out["not proved in time"] += 1
             elif self._fits(grown.masks):
-                self._prove(grown.masks, label, prime=grown.prime)
+                self.prove(grown.masks, label, prime=grown.prime)
                 self.clock.tell(f"{len(self.rules)} rules")
         return self.book(False, "some")
 
@@ -552,7 +552,7 @@ class _Work:
         self.left_out["too long"] += not fits
         return fits
 
-    def _prove(self, masks: Masks, label: int, *, prime: bool) -> None:
+    def prove(self, masks: Masks, label: int, *, prime: bool) -> None:
         """Add a rule with its certificate: by bounds if they suffice, else by the solver's clauses, else by
         any engine.
         """

@@ -53,15 +53,18 @@ class Grower:
         if self._solver is not None:
             self._steps = {chain.feature: chain.steps for chain in problem.cascade.chains}
 
-    def grow(self, indices: Sequence[int]) -> Grown | None:
-        """Return a rule that covers a codeword of the class; None if there was no time to prove anything."""
+    def grow(self, indices: Sequence[int], take: Ints | None = None) -> Grown | None:
+        """Return a rule that covers a codeword of the class; None if there was no time to prove anything.
+
+        `take` are codewords that it should also cover, as many as possible, the nearest first.
+        """
         self._open = False
         box = [1 << int(index) for index in indices]
         order = self._order(indices)
         known = self._asked(box)
         if known is None:
             return None
-        box = known
+        box = known if take is None else self._taken(known, take)
         for feature in order:
             if self._late():
                 break
@@ -73,6 +76,31 @@ class Grower:
             if box[feature] != self.grid.full[feature]:
                 box[feature] = self._widened(box, feature)
         return Grown(tuple(box), not self._open)
+
+    def _taken(self, box: list[int], take: Ints) -> list[int]:
+        """Return a box that is widened to further codewords, as far as it keeps the class."""
+        rest = take
+        while len(rest) and not self._late():
+            allowed = [
+                np.array([mask >> index & 1 for index in range(size)], bool)
+                for mask, size in zip(box, self.grid.sizes, strict=True)
+            ]
+            outside = np.stack([~row[rest[:, f]] for f, row in enumerate(allowed)], axis=1).sum(axis=1)
+            rest, outside = rest[outside > 0], outside[outside > 0]
+            if not len(rest):
+                break
+            nearest = int(outside.argmin())
+            wide = [self._with(f, mask, int(rest[nearest, f])) for f, mask in enumerate(box)]
+            box = self._asked(wide) or box
+            rest = np.delete(rest, nearest, axis=0)
+        return box
+
+    def _with(self, feature: int, mask: int, index: int) -> int:
+        """Return allowed places with that at an index; for a number, also those between them."""
+        wide = mask | 1 << index
+        if not self.grid.is_number(feature):
+            return wide
+        return (1 << wide.bit_length()) - (wide & -wide)
 
     def _order(self, indices: Sequence[int]) -> list[int]:
         """Return features from least to most important: by their effect on first-layer neurons near the
