@@ -63,6 +63,61 @@ def test_the_least_largest_error_is_its_formula_and_attained(data):
     assert sg.check(json.loads(json.dumps(answer.certificate)), stays)
 
 
+def positive(value):
+    return max(value, Fraction(0))
+
+
+def max_min_distance(matrix, wanted):
+    """Baaj's Delta, the Chebyshev distance of max over j of min(matrix[i][j], v_j) = wanted[i]."""
+
+    def sigma(x, y, z):
+        return min(positive(x - z) / 2, positive(y - z))
+
+    return max(
+        min(
+            max(
+                [
+                    positive(b - row[j]),
+                    *(sigma(b, other[j], c) for other, c in zip(matrix, wanted, strict=True)),
+                ]
+            )
+            for j in range(len(row))
+        )
+        for row, b in zip(matrix, wanted, strict=True)
+    )
+
+
+def min_max_distance(matrix, wanted):
+    """Baaj's nabla, that of min over j of max(matrix[i][j], v_j) = wanted[i]: the other one upside down."""
+    return max_min_distance([[1 - x for x in row] for row in matrix], [1 - b for b in wanted])
+
+
+@settings(max_examples=examples(30))
+@given(rated(most=4, widest=3))
+def test_the_largest_error_is_the_chebyshev_distance_of_both_systems(data):  # theory 10.3
+    """The worths of the sets are the unknowns of a max-min system, and of a min-max system."""
+    rows, ratings = exact(*data)
+    n = len(rows[0])
+    sets = [{i for i in range(n) if mask >> i & 1} for mask in range(1 << n)]
+    least = [[min(row[i] for i in A) for A in sets[1:]] for row in rows]
+    greatest = [[max(row[i] for i in range(n) if i not in A) for A in sets[:-1]] for row in rows]
+    pairs = list(zip(rows, ratings, strict=True))
+    # the worths of all criteria and of none are fixed, which the systems alone do not know
+    forced = max(max(min(row) - a, a - max(row), Fraction(0)) for row, a in pairs)
+    error = sg.fit.fit_capacity(sg.fit.Ratings(*data)).error
+    assert error == max(forced, max_min_distance(least, ratings))
+    assert error == max(forced, min_max_distance(greatest, ratings))
+    if n <= 2:  # no capacity does better: halves between the numbers of the data are enough
+        some = {Fraction(0), Fraction(1), *ratings, *(v for row in rows for v in row)}
+        tried = sorted({(u + v) / 2 for u in some for v in some})
+        worths = product(tried, repeat=2) if n == 2 else [(1, 1)]
+        values = [
+            [max(min(row), *(min(x, w) for x, w in zip(row, worth, strict=False))) for row in rows]
+            for worth in worths
+        ]
+        assert error == min(max(abs(v - a) for v, a in zip(value, ratings, strict=True)) for value in values)
+
+
 @settings(max_examples=20)
 @given(
     rated(most=4, widest=2),

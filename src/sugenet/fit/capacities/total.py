@@ -181,6 +181,8 @@ _COARSE = 32
 _FINER = 4
 _AHEAD = 8
 """Powers of two by which implications are added beyond those that are violated."""
+_FEW = 5
+"""Samples per clash from which on a round with few levels has done enough."""
 _MORE = 6
 """Clashes per sample for which implications are added in one round."""
 
@@ -207,10 +209,10 @@ def min_total_cost(samples: SampleArrays, costs: Costs, clock: Clock) -> Cheapes
     while True:
         cut = search.cut()
         left = search.clashes(cut.places)
-        if left[0].size and not clock.up():
+        if left[0].size > search.ignored and not clock.up():
             search.add(left, cut.places)
             clock.tell(f"{len(search.known):,} implications, {left[0].size:,} clashes left")
-        elif not left[0].size and search.step == 1 and not cut.shift:
+        elif search.step == 1 and not left[0].size and not cut.shift:
             cost = costs.total(cut.places)
             return Cheapest(cost, cut.places, cost, cut.parts())
         elif clock.up():
@@ -265,12 +267,17 @@ class _GrowingMinCut:
         plain = _Rows(rows, len(self.costs.levels))
         return Tolerance(plain, rounded, rounded).clashes()  # type: ignore[arg-type]
 
+    @property
+    def ignored(self) -> int:
+        """Number of clashes that are left to a round with more numbers."""
+        return len(self.low) // _FEW if self.step > 1 else 0
+
     def refine(self, cut: _Cut) -> None:
         """Use more numbers and drop implications without flow; at the end, use all bits of the costs."""
         if self.step > 1:
             self._keep(cut.places // self.step * self.step)
             self.step //= _FINER
-            self.bits = _BITS if self.step > 1 else 2 * _BITS
+            self.bits = _BITS
         else:
             self.bits = None
             return
