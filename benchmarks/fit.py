@@ -217,7 +217,7 @@ OURS = "sugenet, terms chosen"
 def ours(signs: list[int], quick: bool) -> dict[str, Callable[[], Any]]:
     smooth = [1.0, 10.0] if quick else [0.3, 1.0, 3.0, 10.0]
     cards = {"terms": ["card"], "smoothness": smooth, "points": [20, 50]}
-    rules = {"terms": ["all"], "smoothness": smooth[-2:], "smoothing": [0.5, 0.8]}
+    rules = {"terms": ["all"], "smoothness": smooth[:: 1 + quick], "smoothing": [0.5, 0.8]}
     learner = SugenoRegressor(directions=signs, random_state=0)
     systems: dict[str, Callable[[], Any]] = {
         OURS: lambda: searched(learner, [cards, rules, {"terms": [1]}], quick),
@@ -238,11 +238,11 @@ def peers(signs: list[int], quick: bool) -> dict[str, Callable[[], Any]]:
 
     def histogram() -> Any:
         model = HistGradientBoostingRegressor(monotonic_cst=signs, min_samples_leaf=5)
-        return searched(model, {"max_depth": [2, 3, 5], "max_iter": trees}, quick)
+        return searched(model, {"max_depth": [2, 5] if quick else [2, 3, 5], "max_iter": trees}, quick)
 
     systems: dict[str, Callable[[], Any]] = {
         "scikit-learn, monotone boosting": histogram,
-        FOREST: lambda: RandomForestRegressor(200, random_state=0),
+        FOREST: lambda: RandomForestRegressor(100, random_state=0),
     }
     if importlib.util.find_spec("xgboost") is not None:
         import xgboost
@@ -263,7 +263,8 @@ def peers(signs: list[int], quick: bool) -> dict[str, Callable[[], Any]]:
     if importlib.util.find_spec("mord") is not None:
         import mord
 
-        systems["mord.LogisticAT"] = lambda: searched(mord.LogisticAT(), {"alpha": [0.1, 1.0, 10.0]}, quick)
+        alphas = {"alpha": [1.0] if quick else [0.1, 1.0, 10.0]}
+        systems["mord.LogisticAT"] = lambda: searched(mord.LogisticAT(), alphas, quick)
     return systems
 
 
