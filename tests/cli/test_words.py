@@ -55,7 +55,7 @@ NEVER_THERE = {
     *("temperature", "fill", "pad", "top", "low", "high", "every", "parts", "tau", "height"),
     # of values that the command line makes itself, always right
     *("region", "cost", "target", "where", "label", "eps", "start", "step", "confidence", "samples", "share"),
-    *("coding", "cuts", "other", "index", "data", "plus", "how"),
+    *("coding", "cuts", "other", "index", "data", "plus", "how", "smallest"),
     "clamp",  # Tsetlin machines are read in Python only
 }
 """Words with = in messages that say nothing of an argument, or that no command line leads to."""
