@@ -5,7 +5,8 @@ Digits: minimum reasons inside Hamming balls of radius 1 to 3, and minimal reaso
 mnist (from the folder that SUGENET_ZOO names): minimal reasons inside L-inf and Hamming balls. Every
 certificate is checked in the same run. Where SUGENET_ALIBI names the Python of an environment with alibi (it
 needs an older NumPy than we do), its Anchors explain the same digits, and each anchor, which claims a
-precision of at least 0.95, is decided as a rule over the box that it describes.
+precision of at least 0.95, is decided as a rule over the box that it describes. If the environment has shap
+and dice-ml, their answers on breast cancer are compared with proved ones.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ from sugenet.bits import prepare
 from sugenet.errors import CertificateError, SugenetError
 from sugenet.reason import Proved, Refuted
 from sugenet.reason.rules.rule import rule_of_anchor
+
+FREE = 12
+"""Number of features whose SHAP values are compared: all subsets of them are evaluated."""
 
 
 def main() -> None:
@@ -74,7 +78,9 @@ def main() -> None:
         "lfc_minimal_reasons": figures.get("lfc_minimal_reasons"),
         "probabilistic_reason_ratio": figures["probabilistic_reason_ratio"],
         "all_checked": all(checked),
+        "inflated_checked": inflated(net, X[: 3 if quick else 10]),
         "anchors_refuted": anchors(net, X, 2 if quick else 12),
+        **peers(4 if quick else 12),
     }
     print("RESULT " + json.dumps(result))
 
@@ -131,49 +137,19 @@ def ratio(network: sg.Network, images: np.ndarray, checked: list[bool]) -> float
     return round(sum(sizes["0.999"]) / max(1, sum(sizes[None])), 3)
 
 
+def inflated(network: sg.Network, images: np.ndarray) -> bool:
+    """Return whether reasons within L-inf 4 are widened as far as possible, and all certificates hold."""
+    answers = [sg.inflate(sg.why(network, x, sg.Linf(4), time_limit=10.0), time_limit=10.0) for x in images]
+    return all(answer.is_widest and bool(sg.check(answer, network)) for answer in answers)
+
+
 def anchors(network: sg.Network, X: np.ndarray, count: int) -> str | None:
     """Decide each anchor as a rule: how many are refuted."""
-    python = os.environ.get("SUGENET_ALIBI")
-    if not python:
-        print("SUGENET_ALIBI is not set: Anchors were not compared.")
-        return None
-    cuts, feature = [], []
-    for number, coding in enumerate(network.encoder.codings):
-        cuts += list(coding.cuts)
-        feature += [number] * coding.width
-    layer = network.layers[0]
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "network.npz"
-        head = {
-            "head": network.head.weights,
-            "scale": np.array([float(s) for s in network.head.scale]),
-            "bias": np.array([float(b) for b in network.head.bias]),
-        }
-        arrays = {
-            "cuts": np.array(cuts),
-            "feature": np.array(feature),
-            "weights": layer.weights,
-            "tau": layer.tau,
-            **head,
-        }
-        np.savez(
-            path,
-            **arrays,
-            names=np.array(network.encoder.names),
-            train=X.astype(float),
-            samples=X[:count].astype(float),
-        )
-        done = subprocess.run(
-            [python, str(Path(__file__).parent / "_anchors.py"), str(path)],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    if done.returncode:
-        print(f"Anchors did not run: {done.stderr.strip().splitlines()[-1]}")
+    found = elsewhere("_anchors.py", network, X, X[:count])
+    if found is None:
         return None
     refuted = decided = 0
-    for explanation in json.loads(done.stdout.splitlines()[-1]):
+    for explanation in found:
         try:
             rule = rule_of_anchor(network, explanation)
         except SugenetError as error:
@@ -189,6 +165,79 @@ def anchors(network: sg.Network, X: np.ndarray, count: int) -> str | None:
             f"{claimed:.3f}: {type(answer).__name__.lower()}"
         )
     return f"{refuted} of {decided}"
+
+
+def peers(count: int) -> dict[str, str | None]:
+    """Compare SHAP values and counterfactuals of DiCE with proved facts, on breast cancer."""
+    net = sg.models.breast_cancer()
+    X, _ = sg.models.samples("breast_cancer")
+    free = list(range(net.encoder.features - FREE, net.encoder.features))
+    found = elsewhere("_peers.py", net, X, X[:count], free=np.array(free))
+    if found is None:
+        return {"dice_not_minimal": None, "shap_irrelevant_first": None}
+    misled = asked = 0
+    for x, values in zip(X, found["shap"], strict=False):
+        answer = sg.why(net, x, sg.Free(free), n="all", time_limit=20.0)
+        if answer.all_reasons and answer.relevant:
+            asked += 1
+            scores = dict.fromkeys(net.encoder.names, 0.0) | {
+                net.encoder.names[f]: v for f, v in zip(free, values, strict=True)
+            }
+            misled += answer.compare_scores(scores).is_misleading
+    excess = []
+    for x, row in zip(X, found["dice"], strict=False):
+        if row is None or net.predict([row])[0] == net.predict([x])[0]:
+            continue
+        least = sg.whatif(net, x, sg.L0, time_limit=20.0)
+        if least.is_found and least.is_minimum:
+            excess.append(sum(a != b for a, b in zip(x.tolist(), row, strict=True)) - int(least.cost))
+    more = sum(extra > 0 for extra in excess)
+    print(f"DiCE: features changed beyond the proved minimum: {excess}")
+    return {
+        "dice_not_minimal": f"{more} of {len(excess)}, median excess {median(excess) if excess else 0:g}",
+        "shap_irrelevant_first": f"{misled} of {asked}",
+    }
+
+
+def elsewhere(
+    script: str, network: sg.Network, X: np.ndarray, samples: np.ndarray, **more: np.ndarray
+) -> object:
+    """Run a script on a network in the Python that SUGENET_ALIBI names; None if there is none."""
+    python = os.environ.get("SUGENET_ALIBI")
+    if not python:
+        print(f"SUGENET_ALIBI is not set: {script} did not run.")
+        return None
+    cuts, feature = [], []
+    for number, coding in enumerate(network.encoder.codings):
+        cuts += list(coding.cuts)
+        feature += [number] * coding.width
+    layer = network.layers[0]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "network.npz"
+        np.savez(
+            path,
+            cuts=np.array(cuts),
+            feature=np.array(feature),
+            weights=layer.weights,
+            tau=layer.tau,
+            head=network.head.weights,
+            scale=np.array([float(s) for s in network.head.scale]),
+            bias=np.array([float(b) for b in network.head.bias]),
+            names=np.array(network.encoder.names),
+            train=X.astype(float),
+            samples=samples.astype(float),
+            **more,
+        )
+        done = subprocess.run(
+            [python, str(Path(__file__).parent / script), str(path)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    if done.returncode:
+        print(f"{script} did not run: {done.stderr.strip().splitlines()[-1]}")
+        return None
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 if __name__ == "__main__":

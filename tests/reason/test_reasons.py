@@ -20,7 +20,19 @@ from sugenet.errors import CertificateError, QuestionError
 from sugenet.nn import DenseLayer, Head, Network
 from sugenet.problem.clock import Clock
 from sugenet.problem.problem import Problem
-from sugenet.reason import L0, AnyInput, Free, Hamming, Linf, check, each_reason, trace_reasons, why
+from sugenet.reason import (
+    L0,
+    AnyInput,
+    Free,
+    Hamming,
+    Linf,
+    answer_of,
+    check,
+    check_answer,
+    each_reason,
+    trace_reasons,
+    why,
+)
 from sugenet.reason.reasons import oracle
 from sugenet.reason.reasons.finding import _Search
 from sugenet.reason.reasons.oracle import Oracle
@@ -126,6 +138,37 @@ def test_one_reason_of_a_deep_network(seed, monkeypatch):
         assert frozenset(reason.features) in reasons
         assert reason.status in ("minimal", "minimum")
         assert check(json.loads(json.dumps(reason.certificate)), network)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_list_of_reasons_is_resumed(seed, monkeypatch):
+    """In parts, also from JSON, the same reasons are found, and each once."""
+    monkeypatch.setattr("sugenet.engines.walk.listing.MOST_SETS", 0)
+    rng = np.random.default_rng(700 + seed)
+    network = random_network(rng, features=5)
+    x = random_sample(network, rng)
+    reasons, _ = truth(network, x, AnyInput())
+    found = why(network, x, AnyInput(), n=1, minimal="size")
+    for n in (2, 3, "all"):
+        data = json.loads(json.dumps(found.data()))
+        found = why(network, x, AnyInput(), n=n, minimal="size", resume=answer_of(data, network))
+        assert len(found.reasons) == (len(reasons) if n == "all" else min(n, len(reasons)))
+    assert {frozenset(reason.features) for reason in found.reasons} == reasons
+    assert found.all_reasons
+    assert check_answer(found).status == "holds"
+
+
+def test_only_an_answer_to_the_same_question_is_resumed():
+    network, x = neuron(5, 3), [1, 1, 1, 1, -1]
+    answer = why(network, x, AnyInput(), n=2)
+    for other, region in ((x, Hamming(2)), ([1] * 5, AnyInput())):
+        with pytest.raises(QuestionError, match="another question"):
+            why(network, other, region, n="all", resume=answer)
+    with pytest.raises(QuestionError, match="another question"):
+        why(neuron(5, 2), x, AnyInput(), n="all", resume=answer)
+    with pytest.raises(QuestionError, match="precision= finds one"):
+        why(network, x, AnyInput(), precision=0.9, resume=answer)
+    assert len(why(network, x, n="all", resume=answer).reasons) == 4
 
 
 def hits(family):

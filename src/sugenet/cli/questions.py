@@ -41,6 +41,8 @@ __all__ = ["COMMANDS"]
 
 _FEW_CONDITIONS = 3
 """Maximum number of conditions in one line."""
+_ANSWER = 1 << 30
+"""Largest size in bytes of an answer that is resumed."""
 INDICES = ("ffa", "shapley", "banzhaf", "deegan-packel", "holler-packel")
 """Indices of `Reasons.importance`."""
 _CLAIMS = {
@@ -78,6 +80,9 @@ def _ask_why(options: Namespace, screen: Screen) -> int:
             "minimal",
             "n",
             "precision",
+            "importance",
+            "widest",
+            "resume",
             *WORK[:3],
         ]
         refuse_idle(options, idle, "is not used by --chain, which follows the neurons for any input.")
@@ -90,7 +95,9 @@ def _ask_why(options: Namespace, screen: Screen) -> int:
 
         chain = trace_reasons(network, x)
         return screen.say(chain.text(options.limit), chain.data())
-    answer = _answer(options, screen, network, asked("why", options, network, x))
+    asks = asked("why", options, network, x)
+    find = _resumed if options.resume else _answer
+    answer = find(options, screen, network, asks)
     keep_certificate(options, screen, answer.certificate, "no reason was found")
     text, data = _listed(answer, screen), answer.data()
     if options.importance and not answer.all_reasons:
@@ -109,6 +116,23 @@ def _ask_why(options: Namespace, screen: Screen) -> int:
     screen.say(text, data, beside=options.output == "-" and bool(answer.reasons))
     wanted = ("minimum",) if options.minimal == "size" else ("minimum", "minimal")
     return 0 if answer.status in wanted else 3
+
+
+def _resumed(options: Namespace, screen: Screen, network: Network, asks: tuple[Any, dict[str, Any]]) -> Any:
+    """Return the answer to a question that continues an earlier answer."""
+    from sugenet.io import read_json
+    from sugenet.reason import Reasons, answer_of, why
+
+    question, settings = asks
+    data = read_json(options.resume, _ANSWER)
+    if isinstance(data, dict):
+        data = {name: value for name, value in data.items() if name not in ("importance", "widest")}
+    earlier = answer_of(data, network)
+    if not isinstance(earlier, Reasons):
+        raise SugenetError(f"{options.resume} is not an answer of sugenet why --json.")
+    settings |= {"target": question.target, "ties": question.ties, "precision": question.precision}
+    settings |= {**how(options, screen), "resume": earlier}
+    return announced(screen, lambda: why(network, question.sample, question.region, **settings))
 
 
 def _listed(answer: Any, screen: Screen) -> str:
@@ -313,6 +337,7 @@ COMMANDS: Commands = {
                 metavar="INDEX",
                 help="with -n all: an index of each feature",
             ),
+            option("--resume", metavar="FILE", help="continue an answer that --json wrote"),
             option("--widest", action="store_true", help="also widen its features to intervals"),
             option("--chain", action="store_true", help="show the path through the layers as rules instead"),
             *shared("limit", limit={"default": 12, "help": "with --chain: lines to show below each"}),

@@ -18,7 +18,7 @@ from sugenet.nn import Network, network_of
 from sugenet.problem import L0, AnyInput, Clock, FeatureMove, Problem, Region, Ties, plain
 from sugenet.reason.counterfactuals import Counterfactual
 from sugenet.reason.counterfactuals.searching import nearest
-from sugenet.reason.envelope import envelope
+from sugenet.reason.envelope import domain_data, envelope
 from sugenet.reason.questions import Suffices, WhatIf, Why, described_within
 from sugenet.reason.reasons.answers import Reason, Reasons
 from sugenet.reason.reasons.hitting import HittingSets
@@ -54,6 +54,7 @@ def why(
     seed: int = 0,
     notify: Callable[[str], None] | None = None,
     each: Callable[[Reason], None] | None = None,
+    resume: Reasons | None = None,
 ) -> Reasons:
     """Find sets of features that suffice for the class of a sample.
 
@@ -95,6 +96,8 @@ def why(
         Called with a sentence about the progress.
     each : callable, default: None
         Called with each reason as soon as it is proved.
+    resume : Reasons, default: None
+        An unfinished answer to the same question, whose reasons and contrastive sets are not searched again.
 
     Returns
     -------
@@ -131,10 +134,16 @@ def why(
     if n != "all" and (isinstance(n, bool) or not isinstance(n, int) or n < 1):
         raise QuestionError(f"n={quoted(n)} must be a number of reasons, at least 1, or 'all'.")
     network, clock = network_of(network).within(within), Clock(time_limit, threads, seed, notify)
+    if region is None and resume is not None:
+        region = resume.question.region
     chosen = _nearest_region(network, x, target, ties, clock) if region is None else region
     question = Why(x, chosen, target, ties, precision)
     refuse(
         QuestionError,
+        (
+            resume is not None and precision is not None,
+            "resume= continues a list of reasons, and precision= finds one. Leave one of them out.",
+        ),
         (
             question.precision is not None and n != 1,
             f"n={quoted(n)} lists reasons for all inputs, and precision= finds one. Leave one of them out.",
@@ -143,7 +152,10 @@ def why(
     prop, near = question.label_goal(network), question.near(network)
     oracle = Oracle(Problem(near, prop.goal), clock)
     if question.precision is None:
-        answer = _Search(network, oracle, question, minimal, n, each).run()
+        search = _Search(network, oracle, question, minimal, n, each)
+        if resume is not None:
+            search.resume(resume)
+        answer = search.run()
     else:
         answer = _probable(network, oracle, question, minimal, each)
     return replace(answer, is_nearest=region is None and not isinstance(chosen, AnyInput))
@@ -306,6 +318,26 @@ class _Search:
             "by what they bring to neurons near their threshold"
         )
 
+    def resume(self, answer: Reasons) -> None:
+        """Take over the reasons and contrastive sets of an earlier answer to the same question."""
+        problem, network = self.oracle.problem, self.network
+        if answer.network.fingerprint != network.fingerprint or (
+            answer.question.data(answer.network) != self.question.data(network)
+            or domain_data(answer.network) != domain_data(network)
+        ):
+            raise QuestionError("the answer to resume has another question or network.")
+        for contrast in answer.contrasts:
+            moves = [problem.near.move_to(f, value) for f, value in contrast.values.items()]
+            known = tuple(move for move in moves if move is not None)
+            if len(known) < len(moves) or not problem.replays(known):
+                raise QuestionError(
+                    "the answer to resume has a contrastive set that does not change the class."
+                )
+            self.oracle.contrasts.append(Contrast(contrast.features, known))
+        self.reasons = [one for one in answer.reasons if one.status in ("minimal", "minimum")]
+        self.oracle.sufficient += [frozenset(one.features) for one in self.reasons]
+        self.lower = answer.lower
+
     def run(self) -> Reasons:
         """Find reasons, then collect the facts about every feature."""
         oracle, clock, interrupted = self.oracle, self.oracle.clock, False
@@ -321,7 +353,7 @@ class _Search:
             question=self.question,
             network=self.network,
             region=described_within(self.network, self.question.described_region(self.network)),
-            reasons=tuple(self.reasons),
+            reasons=tuple(sorted(self.reasons, key=lambda one: len(one.features))),
             contrasts=tuple(sorted(oracle.contrasts, key=lambda c: (len(c.features), sorted(c.features)))),
             all_reasons=self.complete,
             all_contrasts=self.all_contrasts,
@@ -334,6 +366,8 @@ class _Search:
 
     def _find(self) -> None:
         self._prepare()
+        if self.n != "all" and len(self.reasons) >= self.n:  # of an answer that is resumed
+            return
         if self.n == 1 and self.minimal != "size" and not self.all_contrasts:
             features = self._one()
             self._found(self._reason(features, self._needs(features)))
@@ -474,6 +508,8 @@ class _Search:
         oracle = self.oracle
         spare = self._in_reserve()
         sets = HittingSets(c.features for c in oracle.contrasts)
+        for reason in self.reasons:  # of an answer that is resumed
+            sets.block(reason.features)
         while not oracle.clock.up():
             candidate = sets.smallest()
             if candidate is None:
