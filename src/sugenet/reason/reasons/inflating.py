@@ -14,9 +14,8 @@ from typing import Any
 
 from sugenet.errors import QuestionError
 from sugenet.nn import Network, OneHot
-from sugenet.problem import AnyInput, Box, Clock, Free, Linf, plain_row
+from sugenet.problem import AnyInput, Box, Clock, Free, Linf, feature_index, plain_row
 from sugenet.problem.boxes import limit_text
-from sugenet.problem.regions import feature_index
 from sugenet.reason.envelope import envelope
 from sugenet.reason.questions import Robust
 from sugenet.reason.reasons.answers import Reason, Reasons
