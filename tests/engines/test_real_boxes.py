@@ -4,16 +4,20 @@ with a clock that is given.
 
 from fractions import Fraction
 from itertools import count, product
+from math import ceil, floor
 
 import numpy as np
 import pytest
 
 import sugenet as sg
+from sugenet.engines.hard.reals.anneal import Search
+from sugenet.engines.hard.reals.bound import Slack
 from sugenet.engines.hard.reals.deciding import decide_query
 from sugenet.engines.hard.reals.first_layer import BoxFirstLayer, finest_grid
-from sugenet.engines.hard.reals.witness import check_real_witness
+from sugenet.engines.hard.reals.gradient import Climber
+from sugenet.engines.hard.reals.witness import check_real_witness, real_scores
 from sugenet.errors import CertificateError, QuestionError
-from sugenet.nn import DenseLayer, Encoder, Head, Network, RealLayer
+from sugenet.nn import DenseLayer, Encoder, Head, Network, RealLayer, Window
 from sugenet.nn.boxed import in_box
 from sugenet.problem.clock import Clock
 from sugenet.problem.problem import Fails, Holds, Open
@@ -285,3 +289,61 @@ def test_where_nothing_can_be_tried_again_no_time_is_waited_for():
     assert isinstance(outcome, Open)
     assert "no bound or case" in outcome.reason
     assert ticks() < 5
+
+
+# -- climbs by gradients -------------------------------------------------------------------------------------
+
+
+def climber(net, query):
+    (case,) = query.cases
+    boxed = in_box(net, case.box.lower, case.box.upper)
+    first_layer = BoxFirstLayer.of(boxed)
+    low = np.array([ceil(value * first_layer.grid) for value in boxed.lower], np.int64)
+    high = np.array([floor(value * first_layer.grid) for value in boxed.upper], np.int64)
+    slack = Slack.of(boxed.network.cut.head, case.condition[0])
+    return Climber(Search.of(first_layer, (low, high))), slack
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_climb_sees_the_signs_that_exact_sums_have(seed):
+    rng = np.random.default_rng(seed)
+    theta = [Fraction(int(v), 2) for v in rng.integers(-9, 9, 27)]
+    real = RealLayer(rng.choice([-1, 1], (3, 1, 2, 2)), theta, Window((1, 4, 4), kernel=2))
+    second = DenseLayer(rng.choice([-1, 1], (9, 27)), rng.integers(9, 18, 9))
+    head = Head(rng.choice([-1, 1], (2, 9)))
+    net = Network(Encoder.of_reals(16, 0, TOP), [real, second], head)
+    climbing, _ = climber(net, asked([0] * 16, [TOP] * 16))
+    points = rng.integers(0, TOP * climbing.search.first_layer.grid + 1, (16, 50))
+    signs, _ = climbing._forwards(points.astype(float))
+    for point, column in zip(points.T, signs.T, strict=True):
+        assert (column == climbing.search._signs(climbing.search.sums(point))).all()
+
+
+def test_a_climb_finds_what_walks_on_the_grid_cannot():
+    # both thresholds are met on a stripe between the integers only
+    net = network([[1, 1], [-1, -1]], [Fraction(5, 4), Fraction(-7, 4)], [[-1, -1], [1, 1]])
+    query = asked([0, 0], [3, 3], bound=2)
+    climbing, slack = climber(net, query)
+    seen = []
+
+    def accepts(point):
+        raw = [value / climbing.search.first_layer.grid for value in point]
+        seen.append(raw)
+        return query.violated_by(raw, real_scores(raw, net)) and query.contains(raw)
+
+    assert climbing.climb(slack, (0,), accepts, lambda: False) == float("inf")
+    assert Fraction(5, 4) <= sum(seen[-1]) <= Fraction(7, 4)
+    never = climbing.climb(slack, (0,), lambda _: False, lambda: False)  # refused: the climb goes on to its end
+    assert 0 <= never < float("inf")
+    assert climbing.climb(slack, (0,), accepts, lambda: True) == -float("inf")
+
+
+def test_a_tie_gives_way_to_a_strict_witness(monkeypatch):
+    net = network([[1], [1]], [1, 2], [[-1, -1], [1, 1]])
+    tie = np.array([1])
+    monkeypatch.setattr(Search, "walk", lambda *_, **__: (0.0, tie))
+    outcome = decide_query(net, asked([0], [3]), Clock(None))
+    assert isinstance(outcome, Fails)
+    assert real_scores([Fraction(value) for value in outcome.witness], net) == [-2, 2]
+    monkeypatch.setattr(Climber, "climb", lambda *_: 0.0)
+    assert decide_query(net, asked([0], [3]), Clock(None)).witness == (1,)

@@ -32,6 +32,7 @@ _ENGINES = {
     "bounds": "bounds through all layers",
     "dual": "dual bounds with branching",
     "search": "local search",
+    "gradient": "a gradient search",
     "flips": "flip enumeration",
     "exhaust": "exhaustion of all combinations",
     "branch": "branch and bound over the features",

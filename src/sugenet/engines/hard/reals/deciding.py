@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 from math import ceil, floor
 from typing import Any
 
@@ -22,6 +22,7 @@ from sugenet.engines.hard.reals.anneal import Search
 from sugenet.engines.hard.reals.bound import Reach, Slack
 from sugenet.engines.hard.reals.coupled import coupled_point
 from sugenet.engines.hard.reals.first_layer import BoxFirstLayer
+from sugenet.engines.hard.reals.gradient import Climber
 from sugenet.engines.hard.reals.patterns import BoxPatches
 from sugenet.engines.hard.reals.split import Closure, OutOfBudget, Splitter, Witness
 from sugenet.engines.hard.reals.witness import check_real_witness, real_scores
@@ -39,6 +40,7 @@ _PROBE, _QUICK, _LONG = 10_000, 100_000, 2_000_000  # steps of a walk
 _CHEAP = 20_000  # patterns up to which a linear program is faster than a long walk
 _TARGETS = 4  # number of conjunctions that are searched
 _WALKS = 4  # number of long walks without a time limit
+_CLIMBS = 3  # climbs for each conjunction before a long walk
 _SHORT = 1 << 20  # floats with at most this many steps to 1 have few digits
 _NODES = 500  # cases of a conjunction without a time limit
 _STRICT = 1 << 20  # seeds of walks beyond a tie
@@ -87,6 +89,15 @@ class _Boxed:
     slacks: list[Slack]
     placed: Placed
 
+    @cached_property
+    def search(self) -> Search | None:
+        """Walks over this box; None if the network is too large."""
+        return Search.of(self.first_layer, self.inside())
+
+    @cached_property
+    def climber(self) -> Climber | None:
+        return None if self.search is None else Climber(self.search)
+
     @classmethod
     def of(cls, network: Network, case: Case, clock: Clock) -> _Boxed:
         boxed = in_box(network, case.box.lower, case.box.upper)
@@ -108,10 +119,10 @@ class _Boxed:
         low = np.array([ceil(value * self.first_layer.grid) for value in lower], np.int64)
         return np.minimum(low, high), high
 
-    def brought_in(self, x: Sequence[int]) -> list[Fraction]:
-        """Return a grid point as exact levels, moved into the box if it is outside."""
+    def brought_in(self, x: Sequence[int | Fraction]) -> list[Fraction]:
+        """Return a point in units of the grid as exact levels, moved into the box if it is outside."""
         ends = zip(x, *self.levels, strict=True)
-        return [min(max(Fraction(value, self.first_layer.grid), low), high) for value, low, high in ends]
+        return [min(max(Fraction(value) / self.first_layer.grid, low), high) for value, low, high in ends]
 
 
 class _Run:
@@ -127,14 +138,13 @@ class _Run:
 
         Each box has its share of the time; the search uses the time that is left.
         """
-        searches = [Search.of(boxed.first_layer, boxed.inside()) for boxed in boxes]
         closures: list[list[Closure | None]] = [[None] * len(boxed.slacks) for boxed in boxes]
         facts: list[dict[str, Any]] = []
-        rest: list[tuple[_Boxed, Search, list[int], int]] = []
+        rest: list[tuple[_Boxed, list[int], int]] = []
         try:
-            for boxed, search in zip(boxes, searches, strict=True):
-                self._search(boxed, search, range(len(boxed.slacks)), _QUICK, 1, self.clock)
-            for number, (boxed, search, row) in enumerate(zip(boxes, searches, closures, strict=True)):
+            for boxed in boxes:
+                self._search(boxed, range(len(boxed.slacks)), _QUICK, 1, self.clock)
+            for number, (boxed, row) in enumerate(zip(boxes, closures, strict=True)):
                 clock = self.clock.share(1 / (len(boxes) - number))
                 still = self._bounded(boxed, row)
                 self.clock.tell(
@@ -142,7 +152,7 @@ class _Run:
                 )
                 cheap = sum(len(patch.patterns) for patch in boxed.patches.found) <= _CHEAP
                 if not cheap:
-                    self._search(boxed, search, still, _LONG, 1, clock)
+                    self._search(boxed, still, _LONG, 1, clock)
                 still = self._split(boxed, row, still, 1, facts, clock)
                 if cheap:
                     still = self._split(boxed, row, still, _NODES, [], clock.share(0.3))
@@ -151,17 +161,17 @@ class _Run:
                 self.clock.tell(
                     f"box {number + 1} of {len(boxes)}: patterns leave {len(still)} ways open, searching on"
                 )
-                self._program(boxed, still, clock.share(0.7))
                 walks, nodes = (_WALKS, _NODES) if clock.time_limit is None else (_EVER, _EVER)
-                turns = self._search(boxed, search, still, _LONG, walks, clock.share(0.5))
+                turns = self._search(boxed, still, _LONG, walks, clock.share(0.3))
+                self._program(boxed, still, clock.share(0.7))
                 still = self._split(boxed, row, still, nodes, [], clock)
-                if still and search is not None and search.moves:
-                    rest.append((boxed, search, still, turns))
+                if still and boxed.search is not None and boxed.search.moves:
+                    rest.append((boxed, still, turns))
             for more in range(_EVER) if rest and self.clock.time_limit is not None else ():
                 if self.clock.up():
                     break
-                for boxed, search, still, turns in rest:
-                    self._search(boxed, search, still, _LONG, 1, self.clock, first=turns + more)
+                for boxed, still, turns in rest:
+                    self._search(boxed, still, _LONG, 1, self.clock, first=turns + more)
         except Witness as found:
             return Fails(found.engine, self._witness())
         return self._outcome(boxes, closures, facts)
@@ -240,7 +250,6 @@ class _Run:
     def _search(
         self,
         boxed: _Boxed,
-        search: Search | None,
         numbers: Sequence[int],
         steps: int,
         rounds: int,
@@ -248,34 +257,65 @@ class _Run:
         first: int = 0,
     ) -> int:
         """Walk towards the conjunctions nearest to being met, in turn: on integers, sometimes on the whole
-        grid.
+        grid. Before each long walk, climb by gradients.
 
         Returns the number of the next round, from which a later search continues. Raises `Witness` if a
         point is a counterexample.
         """
-        if search is None or not len(numbers):
+        search = boxed.search
+        if search is None or not len(numbers) or clock.up():
             return first
         _, sums = search.start()
         nearest = sorted(numbers, key=lambda k: -search.value(boxed.slacks[k], sums))[:_TARGETS]
-        if self.pace is None:
-            nearest.insert(0, nearest[0])  # a short walk to measure the speed
+        if self.pace is None:  # a short walk to measure the speed
+            self._walk(boxed, nearest[0], _PROBE, first, clock)
         for turn in range(first, first + rounds if search.moves else first + 1):
-            for k in nearest:
-                left, before = clock.left(), clock.seconds
-                if left is not None and left <= 0:
+            seed = (clock.seed + turn) % (1 << 32)
+            aims = nearest if steps <= _QUICK else [self._climb(boxed, nearest, seed, clock)]
+            for k in aims:
+                if clock.up():
                     return turn + 1
-                few = steps if self.pace is not None else _PROBE
-                if left is not None and self.pace is not None:
-                    few = max(_PROBE, min(steps, int(self.pace * left)))
-                seed = (clock.seed + turn) % (1 << 32)
-                _, x = search.walk(boxed.slacks[k], few, seed, whole=turn % 4 < 3)
-                self.pace = few / max(clock.seconds - before, 1e-6)
-                self.walked += few
-                if x is not None:
-                    levels = boxed.brought_in(x.tolist())
-                    if self._violates(boxed, levels):
-                        raise Witness(self._beyond(boxed, search, k, levels, clock), "search")
+                self._walk(boxed, k, steps, turn, clock)
         return first + rounds
+
+    def _walk(self, boxed: _Boxed, k: int, steps: int, turn: int, clock: Clock) -> None:
+        """Walk towards a conjunction, for as many steps as there is time."""
+        left, before = clock.left(), clock.seconds
+        if left is not None and self.pace is not None:
+            steps = max(_PROBE, min(steps, int(self.pace * left)))
+        seed = (clock.seed + turn) % (1 << 32)
+        assert boxed.search is not None
+        _, x = boxed.search.walk(boxed.slacks[k], steps, seed, whole=turn % 4 < 3)
+        self.pace = steps / max(clock.seconds - before, 1e-6)
+        self.walked += steps
+        if x is not None and self._violates(boxed, boxed.brought_in(x.tolist())):
+            raise self._found(boxed, k, "search", clock)
+
+    def _climb(self, boxed: _Boxed, numbers: Sequence[int], seed: int, clock: Clock) -> int:
+        """Climb by gradients towards each conjunction, and then towards the one that came nearest; return its
+        number. Raises `Witness` if a point is a counterexample.
+        """
+        levels = {k: -float("inf") for k in numbers}
+        for number in range(_CLIMBS * len(levels)):
+            if clock.up():
+                break
+            k = numbers[number] if number < len(levels) else max(levels, key=lambda k: levels[k])
+            level = self._climbed(boxed, boxed.slacks[k], (seed, number), clock, strictly=False)
+            if level == float("inf"):
+                raise self._found(boxed, k, "gradient", clock)
+            levels[k] = max(levels[k], level)
+        return max(levels, key=lambda k: levels[k])
+
+    def _climbed(
+        self, boxed: _Boxed, slack: Slack, seed: tuple[int, ...], clock: Clock, *, strictly: bool
+    ) -> float:
+        """Return the best slack of a climb by gradients, infinite if a point was accepted."""
+
+        def accepts(point: list[Fraction]) -> bool:
+            return self._violates(boxed, boxed.brought_in(point), strictly=strictly)
+
+        assert boxed.climber is not None
+        return boxed.climber.climb(slack, seed, accepts, clock.up)
 
     def _program(self, boxed: _Boxed, still: Sequence[int], clock: Clock) -> None:
         """Solve an integer program for a point of the conjunctions nearest to being met, in turn."""
@@ -291,16 +331,16 @@ class _Run:
                 with suppress(OutOfBudget):
                     splitter.attempt(*point, engine="program")
 
-    def _beyond(
-        self, boxed: _Boxed, search: Search, k: int, levels: list[Fraction], clock: Clock
-    ) -> list[Fraction]:
-        """Return a point that meets strictly the inequalities that the given one meets with equality (a tie),
-        if as many steps again, or the remaining time, find one.
+    def _found(self, boxed: _Boxed, k: int, engine: str, clock: Clock) -> Witness:
+        """Return the witness. If it meets an inequality with equality (a tie), replace it by one that meets
+        them strictly if a climb, as many steps again, or the remaining time, find one.
         """
-        slack, walked, turn = boxed.slacks[k], self.walked, 0
-        if self._is_beyond(boxed, levels) or not search.moves:
-            return levels
-        strict = replace(slack, constants=slack.constants - 1)
+        search, walked, turn = boxed.search, self.walked, 0
+        if search is None or not search.moves or self._is_strict(self.found):
+            return Witness(engine)
+        strict = replace(boxed.slacks[k], constants=boxed.slacks[k].constants - 1)
+        if self._climbed(boxed, strict, (clock.seed % (1 << 32),), clock, strictly=True) == float("inf"):
+            return Witness(engine)
         while walked > 0:
             left = clock.left()
             few = max(min(walked, _QUICK), _PROBE)
@@ -308,16 +348,13 @@ class _Run:
                 break
             walked, turn = walked - few, turn + 1
             _, x = search.walk(strict, few, (clock.seed + _STRICT + turn) % (1 << 32), whole=turn % 4 < 3)
-            if x is not None:
-                point = boxed.brought_in(x.tolist())
-                if self._violates(boxed, point) and self._is_beyond(boxed, point):
-                    return point
-        self.found = boxed.raw(levels)
-        return levels
+            if x is not None and self._violates(boxed, boxed.brought_in(x.tolist()), strictly=True):
+                break
+        return Witness(engine)
 
-    def _is_beyond(self, boxed: _Boxed, levels: Sequence[Fraction]) -> bool:
-        """Return whether a point that violates the property does so with a margin."""
-        raw = [Fraction(value) for value in boxed.raw(levels)]
+    def _is_strict(self, point: Sequence[Any]) -> bool:
+        """Return whether raw values that violate the property do so with a margin."""
+        raw = [Fraction(value) for value in point]
         scores = real_scores(raw, self.network)
         return any(
             all(sum(value * scores[k] for k, value in part.terms) > part.bound for part in conjunction)
@@ -332,12 +369,13 @@ class _Run:
         near = tuple(
             round(value * _SHORT) / _SHORT if isinstance(value, Fraction) else value for value in exact
         )
-        return near if near != exact and self._accepted(near) else exact
+        is_as_good = self._accepted(near) and (self._is_strict(near) or not self._is_strict(exact))
+        return near if near != exact and is_as_good else exact
 
-    def _violates(self, boxed: _Boxed, levels: Sequence[Fraction]) -> bool:
-        """Return whether a point is a counterexample."""
+    def _violates(self, boxed: _Boxed, levels: Sequence[Fraction], *, strictly: bool = False) -> bool:
+        """Return whether a point is a counterexample, and note it; `strictly` refuses a tie."""
         raw = boxed.raw(levels)
-        if not self._accepted(raw):
+        if not self._accepted(raw) or (strictly and not self._is_strict(raw)):
             return False
         self.found = raw
         return True

@@ -49,11 +49,11 @@ class OutOfBudget(Exception):  # noqa: N818 a signal, not a mistake
 
 
 class Witness(Exception):  # noqa: N818 a signal, not a mistake
-    """A point that is a counterexample: its exact `levels`, and the `engine` that found it."""
+    """A point was accepted as a counterexample; `engine` found it."""
 
-    def __init__(self, levels: list[Fraction], engine: str) -> None:
+    def __init__(self, engine: str) -> None:
         super().__init__()
-        self.levels, self.engine = levels, engine
+        self.engine = engine
 
 
 @dataclass
@@ -205,7 +205,7 @@ class Splitter:
                         (end for end in (lower[i], upper[i]) if abs(end - point[i]) <= _NEAR), point[i]
                     )
             if self.accepts(point):
-                raise Witness(point, engine)
+                raise Witness(engine)
 
 
 def _whole(neurons: Sequence[int], pulls: Sequence[float]) -> list[tuple[int, int]]:
