@@ -333,7 +333,8 @@ def test_a_climb_finds_what_walks_on_the_grid_cannot():
 
     assert climbing.climb(slack, (0,), accepts, lambda: False) == float("inf")
     assert Fraction(5, 4) <= sum(seen[-1]) <= Fraction(7, 4)
-    never = climbing.climb(slack, (0,), lambda _: False, lambda: False)  # refused: the climb goes on to its end
+    # what is refused does not end the climb
+    never = climbing.climb(slack, (0,), lambda _: False, lambda: False)
     assert 0 <= never < float("inf")
     assert climbing.climb(slack, (0,), accepts, lambda: True) == -float("inf")
 
