@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from sugenet.fit.estimators import BNNClassifier
     from sugenet.fit.folding import Comparison, compare
     from sugenet.fit.module import LevelModule
-    from sugenet.fit.sugeno.estimators import SugenoClassifier
+    from sugenet.fit.sugeno.estimators import SugenoClassifier, SugenoRegressor
 
 __all__ = [
     "BNNClassifier",
@@ -60,6 +60,7 @@ __all__ = [
     "ScoreCard",
     "Settings",
     "SugenoClassifier",
+    "SugenoRegressor",
     "Table",
     "Trained",
     "UtilityFunctional",
@@ -84,6 +85,7 @@ __all__ = [
 
 _LATER = {"Comparison": "folding", "compare": "folding", "LevelModule": "module"}
 _LATER |= {"BNNClassifier": "estimators", "SugenoClassifier": "sugeno.estimators"}
+_LATER |= {"SugenoRegressor": "sugeno.estimators"}
 """Modules of the names that require PyTorch or scikit-learn."""
 
 

@@ -35,6 +35,7 @@ __all__ = [
     "learn_terms",
     "minimal",
     "reaching",
+    "see_rows",
 ]
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
@@ -239,6 +240,7 @@ def learn_all(table: Ints, levels: Ints, gains: Ints) -> tuple[tuple[Fitted, ...
     ([[(1, ((1, 1),)), (2, ((0, 2), (1, 2)))]], ((1, (1, 0)), (2, (1, 1))))
     """
     rows, index = np.unique(table, axis=0, return_inverse=True)
+    see_rows(len(rows))
     height = gains.shape[1]
     summed = np.zeros((len(rows), height), dtype=np.int64)
     np.add.at(summed, index.reshape(-1), gains)
@@ -257,6 +259,15 @@ def learn_all(table: Ints, levels: Ints, gains: Ints) -> tuple[tuple[Fitted, ...
         corners += [(j, tuple(row)) for row in (minimal(steps[lower]) @ owner).tolist()]
         above += [(j, tuple(row)) for row in (~minimal(~steps[~upper]) @ owner).tolist()]
     return tuple(Fitted(gain, term, ()) for term in _fewest_terms(corners, levels, height)), tuple(above)
+
+
+def see_rows(count: int) -> None:
+    """Raise `TooLargeError` if `learn_all` would compare too many rows."""
+    if count > _MOST:
+        raise TooLargeError(
+            f"terms='all' compares {count:,} different rows with each other, and at most {_MOST:,}. Give "
+            f"fewer cuts or samples, or terms='card'."
+        )
 
 
 def _fewest_terms(

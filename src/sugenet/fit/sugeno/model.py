@@ -27,7 +27,16 @@ from sugenet.capacity.arguments import float_number, plain
 from sugenet.capacity.text import Reader, write_name
 from sugenet.errors import CapacityError, SugenetError
 from sugenet.fit.sugeno.columns import FeatureLevels
-from sugenet.fit.sugeno.learning import Bools, Corners, Fitted, Ints, best_capacity, learn_all, learn_terms
+from sugenet.fit.sugeno.learning import (
+    Bools,
+    Corners,
+    Fitted,
+    Ints,
+    best_capacity,
+    learn_all,
+    learn_terms,
+    see_rows,
+)
 from sugenet.nn.neuron import minimal_vectors
 from sugenet.plottable import Plottable
 from sugenet.reprs import Sentences
@@ -526,6 +535,8 @@ def learn_model(
     chain_list = tuple(chains)
     rows = np.column_stack([chain.ranks(table[:, i]) for i, chain in enumerate(chain_list)])
     level_counts = [len(chain.steps) + 1 for chain in chain_list]
+    if terms == "all":
+        see_rows(len(np.unique(rows, axis=0)))
     card: ScoreCard | None = None
     labels = np.where(targets, 1.0, -1.0) - np.tanh(
         offsets / 2
