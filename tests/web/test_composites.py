@@ -8,6 +8,7 @@ import pytest
 
 import sugenet as sg
 from sugenet import logic
+from sugenet.cli import main
 from sugenet.errors import CertificateError, QuestionError
 from sugenet.logic import Reading, Sudoku, Sum, readings_of
 from sugenet.nn import DenseLayer, Head, Network
@@ -132,3 +133,27 @@ def test_only_such_answers_are_taken(tmp_path):
     with pytest.raises(QuestionError, match="is not an answer about several samples"):
         composed_data([sg.verify(sg.models.digits(), sg.Robust(X[7], sg.L0(1)))])
     assert json.dumps(composed_data([])) == "[]"
+
+
+def test_a_report_has_a_section_with_them(tmp_path, monkeypatch, capsys):
+    X, _ = sg.models.samples("digits")
+    answer = logic.verify(Sum.of(sg.models.digits(), X[[7, 3]], X[[4]]), sg.L0(1))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sum.json").write_text(json.dumps(answer.data()))
+    assert (
+        main(
+            ["report", "digits", "--index", "7", "-o", "r.html", "--time-limit", "0", "--answer", "sum.json"]
+        )
+        == 0
+    )
+    text = (tmp_path / "r.html").read_text()
+    assert text.count('id="several"') == 1
+    assert "34 + 6 = 40, with up to 1 feature changed in each sample: proved, by 3 parts" in text
+    (tmp_path / "sum.json").write_text(json.dumps(answer.certificate))
+    assert (
+        main(
+            ["report", "digits", "--index", "7", "-o", "r.html", "--time-limit", "0", "--answer", "sum.json"]
+        )
+        == 1
+    )
+    assert "the answer has no field" in capsys.readouterr().err

@@ -42,8 +42,6 @@ def _write_report(options: Namespace, screen: Screen) -> int:
             "--results needs --interactive. For a page to read: "
             f"sugenet results {quote(options.results)} --html {quote(options.output)}"
         )
-    if options.answer and not options.interactive:
-        raise UsageError("--answer needs --interactive: a report to print is about one sample.")
     network = asked_network(options)
     make = _interactive if options.interactive else _static
     page: str = announced(screen, lambda: make(options, screen, network, *_samples(options, network)))
@@ -87,7 +85,9 @@ def _static(options: Namespace, screen: Screen, network: Network, X: Any, truth:
     index = chosen_sample(options, X)
     known = None if truth is None else int(truth[index])
     name = os.path.basename(options.model)  # as it must be written to check a certificate
-    return report(network, X[index], truth=known, index=index, title=name, **how(options, screen))
+    about: dict[str, Any] = {"truth": known, "index": index, "title": name}
+    composed = _composed(options, network)
+    return report(network, X[index], **about, composed=composed, **how(options, screen))
 
 
 def _interactive(options: Namespace, screen: Screen, network: Network, X: Any, truth: Any) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from math import isqrt
 from typing import Any
 
+from sugenet.errors import QuestionError
 from sugenet.logic import (
     ComposedAnswer,
     ComposedChange,
@@ -21,7 +22,7 @@ from sugenet.show.figures import Board, BoardCell, Figure, Strip, StripRow, plur
 from sugenet.show.pictures import grid_of
 from sugenet.show.prepare import ROWS, changes_figure, kept_figure, sample_figure
 
-__all__ = ["Marks", "composed_figures", "marks_of", "reading_rows"]
+__all__ = ["Marks", "composed_figures", "composed_state", "marks_of", "reading_rows"]
 
 Marks = Mapping[int, tuple[str, str]]
 """The mark of some readings by position, as in `Cell`, and what it says."""
@@ -30,6 +31,14 @@ _COLUMNS = 25
 """Columns of a sum in one line."""
 _IMAGES = 4
 """Maximum number of images that are drawn beside the composite."""
+
+
+def composed_state(answer: ComposedAnswer) -> str:
+    """Return what an answer comes to: ``"proved"``, ``"refuted"`` or ``"undecided"``."""
+    if not isinstance(answer, ComposedAnswer):
+        raise QuestionError(f"{str(answer)[:60]!r} is not an answer about several samples.")
+    is_open = answer.outcome == "undecided" or not getattr(answer, "is_minimum", True)
+    return "refuted" if answer.outcome == "refuted" else "undecided" if is_open else "proved"
 
 
 def composed_figures(answer: ComposedAnswer) -> tuple[Figure, ...]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from sugenet.checker.form import exact
 from sugenet.errors import QuestionError
+from sugenet.logic import ComposedAnswer
 from sugenet.nn import Condition, Network, network_of, summary
 from sugenet.nn.trace import many
 from sugenet.reason import Prices, Proved, Reason, Reasons, Refuted, Undecided
@@ -24,6 +25,7 @@ from sugenet.reason.phrases import changes_listed, short_number, show_cost
 from sugenet.reason.questions import Robust, class_of, described_within
 from sugenet.reason.reasons.chain import Chain, key_of
 from sugenet.reprs import roughly
+from sugenet.show.composites import composed_figures, composed_state
 from sugenet.show.drawings import summary_table, table_html
 from sugenet.show.figures import plural
 from sugenet.show.findings import Findings, find
@@ -561,6 +563,15 @@ class Page:
             items.append(certificate_html(text, title, _TOO_LONG, id=f"c{number}"))
         return section("certificates", "Certificates", intro + Html("\n").join(items))
 
+    def several(self, composed: Sequence[ComposedAnswer]) -> Html:
+        """Return the answers about several samples; nothing if there are none."""
+        body = [
+            paragraph(str(answer), " ", self.marked(answer, str(answer), composed_state(answer)))
+            + figures_html([figure_html(figure) for figure in composed_figures(answer)])
+            for answer in composed
+        ]
+        return section("several", "Several samples", Html("\n").join(body)) if body else Html()
+
     def _not_asked(self) -> Html:
         return paragraph(status_html("not asked"), " The foot of this report says why.")
 
@@ -635,6 +646,7 @@ def report(
     seed: int = 0,
     threads: int | None = None,
     notify: Callable[[str], None] | None = None,
+    composed: Sequence[ComposedAnswer] = (),
 ) -> str:
     """Write the report of one decision as HTML: class, reasons, counterfactuals, robustness, with
     certificates.
@@ -653,6 +665,8 @@ def report(
         Seconds for all questions together. Questions that are open then are reported as undecided.
     seed, threads, notify
         As in `verify`. The same seed gives the same text, unless time runs out.
+    composed
+        Answers of `sugenet.logic` about several samples, for a section of their own (default: none).
 
     Examples
     --------
@@ -676,6 +690,7 @@ def report(
         page.changes(),
         page.robust(),
         page.chain(),
+        page.several(composed),
         page.model(),
         page.certificates(),
         _glossary(),

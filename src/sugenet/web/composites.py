@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from sugenet.errors import QuestionError
 from sugenet.logic import ComposedAnswer
 from sugenet.show import drawing, svg
+from sugenet.show.composites import composed_state
 from sugenet.web.asking import cleaned
 
 __all__ = ["composed_data"]
@@ -28,14 +28,11 @@ def composed_data(answers: Iterable[ComposedAnswer]) -> list[dict[str, Any]]:
 
 
 def _data(answer: ComposedAnswer) -> dict[str, Any]:
-    if not isinstance(answer, ComposedAnswer):
-        raise QuestionError(f"{str(answer)[:60]!r} is not an answer about several samples.")
-    is_open = not getattr(answer, "is_minimum", True) or answer.outcome == "undecided"
     return cleaned(  # type: ignore[no-any-return]
         {
             "claim": str(answer),
             "outcome": answer.outcome,
-            "state": "refuted" if answer.outcome == "refuted" else "undecided" if is_open else "proved",
+            "state": composed_state(answer),
             "figures": [{"title": figure.title, "svg": svg(figure)} for figure in drawing(answer).figures],
             "certificate": answer.certificate,
         }
