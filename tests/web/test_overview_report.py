@@ -1,0 +1,51 @@
+"""The report on a whole network in a real browser: its tables sort, nothing is cut off, and nothing is
+loaded.
+"""
+
+import pytest
+
+import sugenet as sg
+from sugenet.show import report_overview
+
+
+@pytest.fixture(scope="module")
+def overview_file(tmp_path_factory):
+    """The shipped table with a few samples."""
+    X, y = sg.models.samples("breast_cancer")
+    seen = sg.overview(sg.models.breast_cancer(), X, y, samples=8)
+    path = tmp_path_factory.mktemp("overview") / "overview.html"
+    path.write_text(report_overview(seen, title="tumours <b>"), encoding="utf-8")
+    return path, seen
+
+
+def column(page, k):
+    cells = page.locator(f"table[aria-label='neurons of layer 1'] tbody td:nth-child({k})")
+    return [text.strip() for text in cells.all_inner_texts()]
+
+
+def test_neurons_are_listed_and_sorted(page, overview_file):
+    path, seen = overview_file
+    page.goto(path.as_uri())
+    assert page.locator("h1").inner_text() == "tumours <b>: the network at a glance"
+    assert sorted(map(int, column(page, 1))) == list(range(1, 17))
+    page.click("table[aria-label='neurons of layer 1'] th:nth-child(1) button")
+    assert column(page, 1) == [str(number) for number in range(1, 17)]
+    names = [one.name for one in seen.atlas.neurons]
+    assert column(page, 4) == names
+    assert column(page, 7).count("decides nothing: proved") == 10
+
+
+def test_all_sections_are_there(page, overview_file):
+    path, seen = overview_file
+    page.goto(path.as_uri())
+    heads = page.locator("h2").all_inner_texts()
+    assert heads == ["Classes", "Where it is fragile", "Rules", "Neurons", "Proofs", "What the words mean"]
+    assert page.locator("#certificates .certificate").count() == len(seen.claims)
+    assert page.locator("#fragile svg").count() >= 2
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_nothing_is_cut_off(page, overview_file, width):
+    page.set_viewport_size({"width": width, "height": 800})
+    page.goto(overview_file[0].as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
