@@ -6,6 +6,8 @@ import pytest
 
 import sugenet as sg
 from sugenet.show import report_overview
+from sugenet.web import page_html, payload
+from sugenet.web.composites import overview_data
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +44,25 @@ def test_all_sections_are_there(page, overview_file):
     assert heads == ["Classes", "Where it is fragile", "Rules", "Neurons", "Proofs", "What the words mean"]
     assert page.locator("#certificates .certificate").count() == len(seen.claims)
     assert page.locator("#fragile svg").count() >= 2
+
+
+def test_the_explorer_has_a_tab_for_it(page, overview_file, tmp_path):
+    X, y = sg.models.samples("breast_cancer")
+    network = sg.models.breast_cancer()
+    data = payload(network, X[:2], y[:2], title="tumours") | {"overview": overview_data(overview_file[1])}
+    path = tmp_path / "page.html"
+    path.write_text(page_html(data, server=False), encoding="utf-8")
+    page.goto(path.as_uri())
+    page.click('[data-test="to-overview"]')
+    parts = page.locator('[data-test="overview-part"]')
+    assert parts.locator("h2").all_inner_texts() == [part["title"] for part in data["overview"]]
+    assert "seen on 8 of 113 samples" in parts.first.inner_text()
+    image = parts.locator("img").first
+    assert image.evaluate("image => image.decode().then(() => image.naturalWidth)") > 100
+    assert page.locator("#explorer").is_hidden()
+    page.click('[data-test="from-overview"]')
+    assert page.locator("#explorer").is_visible()
+    assert page.locator("#overview-page").is_hidden()
 
 
 @pytest.mark.parametrize("width", [390, 1440])

@@ -42,6 +42,10 @@ def _write_report(options: Namespace, screen: Screen) -> int:
             "--results needs --interactive. For a page to read: "
             f"sugenet results {quote(options.results)} --html {quote(options.output)}"
         )
+    if options.overview and not options.interactive:
+        raise UsageError(
+            "--overview needs --interactive. For a page to read: sugenet overview MODEL --html FILE"
+        )
     network = asked_network(options)
     make = _interactive if options.interactive else _static
     page: str = announced(screen, lambda: make(options, screen, network, *_samples(options, network)))
@@ -93,15 +97,18 @@ def _static(options: Namespace, screen: Screen, network: Network, X: Any, truth:
 def _interactive(options: Namespace, screen: Screen, network: Network, X: Any, truth: Any) -> str:
     from sugenet.web import page_html, payload
     from sugenet.web.asking import precompute
-    from sugenet.web.composites import composed_data
+    from sugenet.web.composites import composed_data, overview_data
 
     title = title_of(options.model)
-    composed = composed_data(_composed(options, network))
+    more: dict[str, Any] = {"composed": composed_data(_composed(options, network))}
+    seen = _overview(options, screen, network, X, truth)
+    if seen is not None:
+        more["overview"] = overview_data(seen)
     if options.results is None:
         index = chosen_sample(options, X)
         answers = without_times(precompute(network, X[index], **how(options, screen)))
         data = payload(network, X, truth, title=title, index=index, answers=answers)
-        return page_html(data | {"composed": composed}, server=False)
+        return page_html(data | more, server=False)
     from sugenet.web.results import Shelf, with_results
 
     with closing(Shelf(options.results, network)) as shelf:
@@ -113,7 +120,16 @@ def _interactive(options: Namespace, screen: Screen, network: Network, X: Any, t
         data["answers"] = without_times(precompute(asked, shown["values"], **how(options, screen)))
     for note in data["results"]["notes"]:
         screen.tell(f"note: {note}")
-    return page_html(data | {"composed": composed}, server=False)
+    return page_html(data | more, server=False)
+
+
+def _overview(options: Namespace, screen: Screen, network: Network, X: Any, truth: Any) -> Any:
+    """Return an overview of the network if the options ask for one."""
+    if not options.overview:
+        return None
+    from sugenet.glance import overview
+
+    return overview(network, X, truth, notify=screen.progress)
 
 
 def _composed(options: Namespace, network: Network) -> list[Any]:
@@ -162,6 +178,7 @@ def _run_server(options: Namespace, screen: Screen) -> int:
         token=not options.no_token,
         allow_hosts=options.allow_host,
         composed=_composed(options, network),
+        seen=announced(screen, lambda: _overview(options, screen, network, X, truth)),
     )
     return 0
 
@@ -189,6 +206,8 @@ _ANSWERS = option(
     metavar="FILE",
     help="also show an answer about several samples; repeatable",
 )
+
+_OVERVIEW = option("--overview", action="store_true", help="also show the whole network (up to a minute)")
 
 COMMANDS: Commands = {
     "warm-up": Command(
@@ -218,6 +237,7 @@ COMMANDS: Commands = {
             ),
             _RESULTS,
             _ANSWERS,
+            _OVERVIEW,
             DOMAIN,
             *shared(*WORK, time_limit={"default": _SECONDS}),
         ],
@@ -258,6 +278,7 @@ COMMANDS: Commands = {
             ),
             _RESULTS,
             _ANSWERS,
+            _OVERVIEW,
             DOMAIN,
             *shared("quiet"),
         ],

@@ -34,7 +34,7 @@ from sugenet.show.sweep_report import SORT
 
 __all__ = ["report_overview"]
 
-_NEURONS = 400
+_NEURONS = 120
 """Maximum number of neurons in the table."""
 _FEATURES = 400
 """Maximum number of features in a table."""

@@ -16,11 +16,12 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.routing import Match
 
 from sugenet.errors import SugenetError
+from sugenet.glance import Overview
 from sugenet.logic import ComposedAnswer
 from sugenet.nn import Network
 from sugenet.sweeps import Results, Row
 from sugenet.web.bundle import content_policy, page_html
-from sugenet.web.composites import composed_data
+from sugenet.web.composites import composed_data, overview_data
 from sugenet.web.fields import checked, question_schema
 from sugenet.web.guards import CLIENT, Guard, error_body, parse_json
 from sugenet.web.jobs import OPEN_MOST, Desk, Job, TooManyError
@@ -232,6 +233,7 @@ def app(
     token: str | None,
     allow_hosts: Sequence[str] = (),
     composed: Sequence[ComposedAnswer] = (),
+    seen: Overview | None = None,
 ) -> FastAPI:
     """Return the server as an ASGI application; its workers run between startup and shutdown.
 
@@ -251,6 +253,8 @@ def app(
         Further names by which the server is reached, NAME or NAME:PORT.
     composed
         Answers about several samples, which the page shows too (`sugenet.logic`).
+    seen
+        An overview of the network, which the page shows too.
     """
     from sugenet import __version__
 
@@ -265,12 +269,14 @@ def app(
         data = shelf.ask(lambda file: with_results(file, samples, truth, **about))
     if composed:
         data["composed"] = composed_data(composed)
+    if seen is not None:
+        data["overview"] = overview_data(seen)
     page = page_html(data, server=True).encode()
     model = json.dumps(
         {
             name: value
             for name, value in data.items()
-            if name not in ("samples", "start", "answers", "results", "composed")
+            if name not in ("samples", "start", "answers", "results", "composed", "overview")
         }
         | {"server": True}
     ).encode()

@@ -30,6 +30,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from sugenet.errors import SugenetError
+from sugenet.glance import Overview
 from sugenet.logic import ComposedAnswer
 from sugenet.nn import Network
 from sugenet.web.api import PORT, app
@@ -173,6 +174,7 @@ def serve(
     token: bool = True,
     allow_hosts: Sequence[str] = (),
     composed: Sequence[ComposedAnswer] = (),
+    seen: Overview | None = None,
 ) -> None:
     """Serve the explorer until Ctrl-C.
 
@@ -198,6 +200,8 @@ def serve(
         Further names by which the server is reached, NAME or NAME:PORT (default: none).
     composed
         Answers of `sugenet.logic` about several samples, which the page shows too (default: none).
+    seen
+        An overview of the network, which the page shows too (default: none).
     """
     listening = _listen(host, port, notify)
     with closing(listening):
@@ -216,6 +220,7 @@ def serve(
             token=secret,
             allow_hosts=allow_hosts,
             composed=composed,
+            seen=seen,
         )
         for warning in _warnings(host, token):
             notify(f"warning: {warning}")

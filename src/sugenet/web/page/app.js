@@ -15,6 +15,7 @@ import { makeNeurons } from "./neurons.js";
 import { makeRace } from "./race.js";
 import { makeOpening } from "./opening.js";
 import { makeOutside } from "./outside.js";
+import { makeOverview } from "./overview.js";
 import { makeResults } from "./results.js";
 import { State } from "./state.js";
 import { makeTable } from "./table.js";
@@ -62,7 +63,8 @@ function start(payload) {
   app.writeHash = (replace) => {
     clearTimeout(writing);
     if (payload.outside) return;
-    const hash = (!byId("lesson-page").hidden ? lesson : !byId("results-page").hidden ? results : state).toHash();
+    const shown = [["lesson-page", lesson], ["results-page", results], ["overview-page", overview]].find(([id]) => !byId(id).hidden);
+    const hash = (shown ? shown[1] : state).toHash();
     if (hash === location.hash || (!location.hash && hash === firstHash)) return;
     if (replace) history.replaceState(null, "", hash);
     else history.pushState(null, "", hash);
@@ -79,16 +81,20 @@ function start(payload) {
     const { hash } = location;
     const toLesson = hash.startsWith("#lesson");
     const toResults = Boolean(results) && hash.startsWith("#results");
-    const wasElsewhere = byId("results-page").hidden === toResults;
+    const toOverview = Boolean(overview) && hash.startsWith("#overview");
+    const isApart = toLesson || toResults || toOverview;
+    const wasElsewhere = byId("results-page").hidden === toResults || byId("overview-page").hidden === toOverview;
     if (app.way) state.moved();
     byId("lesson-page").hidden = !toLesson;
     byId("results-page").hidden = !toResults;
-    for (const id of ["explorer", "sample", "skip"]) byId(id).hidden = toLesson || toResults;
-    document.title = `${toLesson ? "Lesson" : toResults ? "Results" : payload.title}, sugenet`;
+    byId("overview-page").hidden = !toOverview;
+    for (const id of ["explorer", "sample", "skip"]) byId(id).hidden = isApart;
+    document.title = `${toLesson ? "Lesson" : toResults ? "Results" : toOverview ? "Overview" : payload.title}, sugenet`;
     if (wasElsewhere) window.scrollTo(0, 0);
     clearTimeout(writing);
-    if (toLesson || toResults) {
+    if (isApart) {
       byId("morph").hidden = true;
+      if (toOverview) return;
       (toLesson ? lesson : results).fromHash(hash);
       return;
     }
@@ -152,6 +158,7 @@ function start(payload) {
   app.least = verdict.least;
   const lesson = makeLesson(app);
   const results = payload.results && makeResults(app);
+  const overview = makeOverview(app);
   byId("to-results").hidden = !results;
   const frame = makeFrame(app);
 
@@ -191,10 +198,12 @@ function start(payload) {
     act();
   });
 
-  byId("from-lesson").addEventListener("click", (event) => {
-    event.preventDefault();
-    location.hash = state.toHash();
-  });
+  for (const id of ["from-lesson", "from-overview"]) {
+    byId(id)?.addEventListener("click", (event) => {
+      event.preventDefault();
+      location.hash = state.toHash();
+    });
+  }
   window.addEventListener("popstate", read);
   const firstHash = state.toHash();
   read();
