@@ -11,6 +11,7 @@ from sugenet.glance import Claim, overview
 from sugenet.glance.atlas import class_name, over_features, paths_to
 from sugenet.glance.claims import evenly, margin_bounds, margins
 from sugenet.glance.covering import covering_of, fewest, last_layer
+from sugenet.glance.power import duel, voting_power
 from sugenet.nn import ConvLayer, DenseLayer, Encoder, Head, Network, Real, RealLayer, Window, integer
 from sugenet.problem.clock import Clock
 from tests.problem.levels import KINDS, every_input, lively_network
@@ -336,3 +337,20 @@ def test_few_rules_over_neurons_cover_the_shipped_table():
     )
     assert found.reaches
     assert len(found.chosen) == found.lower <= 12
+
+
+def test_power_is_that_of_the_vote_of_all_patterns():
+    rng = np.random.default_rng(8)
+    for _ in range(12):
+        head = Head(rng.integers(-2, 3, (3, 4)), [Fraction(int(k), 3) for k in rng.integers(-3, 4, 3)])
+        network = Network.of_bits([], head)
+        patterns = np.array([[k >> j & 1 for j in range(4)] for k in range(16)], bool)
+        scores = head.scores(head.match_counts(patterns)).tolist()
+        total = [Fraction(0)] * 4
+        for one, other in ((0, 1), (0, 2), (1, 2)):
+            wins = [row[one] >= row[other] for row in scores]
+            for j in range(4):
+                total[j] += Fraction(sum(wins[k] != wins[k ^ 1 << j] for k in range(16)), 16)
+        assert [banzhaf for _, banzhaf in voting_power(network)] == [value / 3 for value in total]
+        assert duel(network, 1, 0)(0b1111) == duel(network, 1, 0)(set(range(1, 5)))
+    assert voting_power(Network.of_bits([], Head([[1, 1]]))) is None

@@ -34,7 +34,7 @@ def test_neurons_are_listed_and_sorted(page, overview_file):
     assert column(page, 1) == [str(number) for number in range(1, 17)]
     names = [one.name for one in seen.atlas.neurons]
     assert column(page, 4) == names
-    assert column(page, 7).count("decides nothing: proved") == 10
+    assert column(page, 8).count("decides nothing: proved") == 10
 
 
 def test_all_sections_are_there(page, overview_file):

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from sugenet.errors import TooLargeError
 from sugenet.glance.claims import Claim, fixed, prove, single
+from sugenet.glance.power import voting_power
 from sugenet.nn import Layer, Network
 from sugenet.nn.arrays import Ints
 from sugenet.nn.packed import compiled
@@ -64,6 +65,10 @@ class NeuronProfile:
     name: str
     family: str
     marks: tuple[str, ...] = ()
+    power: tuple[Fraction, Fraction] | None = None
+    """Shapley and Banzhaf value in the vote of the last layer, means over all pairs of classes; None in other
+    layers.
+    """
 
     @property
     def title(self) -> str:
@@ -84,6 +89,8 @@ class NeuronProfile:
             "on": [None if share is None else str(share) for share in self.on],
             "decides": None if self.decides is None else str(self.decides),
             "marks": list(self.marks),
+            "shapley": None if self.power is None else str(self.power[0]),
+            "banzhaf": None if self.power is None else str(self.power[1]),
         }
 
 
@@ -283,6 +290,12 @@ def atlas_of(network: Network, X: Any, labels: Sequence[int], clock: Clock) -> A
             words = f"{'neuron' if dense else 'channel'} {one.number} ({one.name})"
             names.append((words, f"not {words}") if layer.is_binary and dense else (words, None))
         before = totals
+    last = network.layers[-1] if network.layers else None
+    powers = voting_power(network) if last is not None and last.output_shape is None else None
+    if powers is not None:
+        first = len(neurons) - len(powers)
+        voting = zip(neurons[first:], powers, strict=True)
+        neurons[first:] = [replace(one, power=power) for one, power in voting]
     families: dict[str, list[NeuronProfile]] = {}
     for one in neurons:
         families.setdefault(one.family, []).append(one)

@@ -46,7 +46,7 @@ class Overview(Plottable):
     >>> seen.atlas.neurons[0].name
     'on for on'
     >>> seen.check()
-    '2 claims checked'
+    '10 claims checked'
 
     See Also
     --------

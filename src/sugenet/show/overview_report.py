@@ -69,6 +69,11 @@ _GLOSSARY = (
     ),
     ("decides", "The share of samples whose class changes if this neuron alone is fixed off, or fixed on."),
     (
+        "power",
+        "The Banzhaf value of the neuron in the vote of the last layer: how often it alone decides between "
+        "two classes, if all patterns of neurons are equally likely; the mean over all pairs of classes.",
+    ),
+    (
         "decides nothing",
         "Fixed off, alone, the neuron changes the class of no input at all: proved. Several such neurons may "
         "matter together.",
@@ -105,7 +110,7 @@ def report_overview(seen: Overview, *, title: str = "model") -> str:
     Examples
     --------
     >>> from sugenet.glance import overview
-    >>> from sugenet.nn import DenseLayer, Head
+    >>> from sugenet.nn import DenseLayer, Head, Network
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> page = report_overview(overview(net, [[1, 1, 1], [-1, -1, -1]]), title="example")
     >>> "2 of 2 samples turn if one feature changes" in page
@@ -252,7 +257,7 @@ class _Page:
             if tested < atlas.samples:
                 body.append(paragraph(f"“decides” is about the first {tested:,} samples.", kind="note"))
             ranked = sorted(here, key=lambda one: (-(one.decides or 0), one.number))
-            head = ["neuron", "counts", "tau", "name", "on per class", "decides", "marks"]
+            head = ["neuron", "counts", "tau", "name", "on per class", "decides", "power", "marks"]
             rows = [self._neuron_row(one) for one in ranked[:_NEURONS]]
             body.append(_table(head, rows, f"neurons of layer {layer}", sortable=True))
             if len(ranked) > _NEURONS:
@@ -299,6 +304,12 @@ class _Page:
                 decides,
                 class_="number",
                 data_key="" if one.decides is None else f"{float(one.decides):.9f}",
+            ),
+            element(
+                "td",
+                "" if one.power is None else percent_text(one.power[1]),
+                class_="number",
+                data_key="" if one.power is None else f"{float(one.power[1]):.9f}",
             ),
             element("td", _lines(one.marks, 0)),
         )
