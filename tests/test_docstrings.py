@@ -50,6 +50,7 @@ GIVEN = {
     "reason.ComparedScores",
     "reason.FirstDifference",
     "reason.Inflated",
+    "reason.Rectified",
     "reason.RuleFigures",
     "sweeps.AccuracyCurve",
     "sweeps.CheckedResults",

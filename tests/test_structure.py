@@ -78,6 +78,7 @@ ORDERS = {
         "counts",
         "reasons",
         "rules",
+        "rectifying",
         "asking",
         "rechecking",
     ],

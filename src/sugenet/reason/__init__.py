@@ -49,6 +49,7 @@ from sugenet.reason.reasons import (
     why,
 )
 from sugenet.reason.rechecking import AnswerCheck, check, check_answer
+from sugenet.reason.rectifying import Rectified, rectify
 from sugenet.reason.rules import (
     CheckedRule,
     NetworkRule,
@@ -100,6 +101,7 @@ __all__ = [
     "Question",
     "Reason",
     "Reasons",
+    "Rectified",
     "Refuted",
     "Region",
     "Robust",
@@ -125,6 +127,7 @@ __all__ = [
     "parse_rule",
     "problems_of",
     "question_of",
+    "rectify",
     "rule_of_anchor",
     "rulebook",
     "rules_of_tree",
