@@ -261,8 +261,8 @@ class SugenoRegressor(RegressorMixin, _SugenoEstimator):  # type: ignore[misc]
     smoothness
         How strongly neighbouring levels of a feature are drawn together in the smooth model.
     points
-        Approximate number of points that a score card can give; fewer are easier to add up, and make fewer
-        rules.
+        Approximate number of points that a score card can give. Fewer are easier to add up, and make fewer
+        rules; more are more accurate on some tables.
     costs
         Cost of an error by value of y, as a mapping, or ``"balanced"`` for the same total of every value
         (default: 1 for every value).
