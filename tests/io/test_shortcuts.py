@@ -202,8 +202,9 @@ class BiReal(nn.Module):
 class Joined(nn.Module):
     """Channels that are joined, split and shuffled: blocks of a dense network, then of a ShuffleNet."""
 
-    def __init__(self, *, shuffled):
+    def __init__(self, *, shuffled, chunked=True):
         super().__init__()
+        self.chunked = chunked
         self.first = nn.Sequential(kernel(1, 4), nn.BatchNorm2d(4), Cut())
         self.grown = nn.ModuleList(
             nn.Sequential(nn.BatchNorm2d(width), Cut(), kernel(width, 2)) for width in (4, 6)
@@ -214,11 +215,12 @@ class Joined(nn.Module):
 
     def forward(self, x):
         x = self.first(x)
-        for part in self.grown:
+        for part, width in zip(self.grown, (6, 8), strict=True):
             x = torch.cat([x, part(x)], 1)
             if self.shuffled:
-                x = x.unflatten(1, (2, -1)).transpose(1, 2).flatten(1, 2)
-        x, y = self.cut(self.norm(x)).chunk(2, 1)
+                x = x.reshape(-1, 2, width // 2, 4, 4).transpose(1, 2).reshape(-1, width, 4, 4)
+        x = self.cut(self.norm(x))
+        x, y = x.chunk(2, 1) if self.chunked else (x[:, :4], x[:, 4:])
         x = torch.cat([y, self.changed(x)], 1)[:, 1:]
         return self.out(self.cut(self.end(self.last(x))).flatten(1))
 
@@ -229,6 +231,38 @@ def test_joined_and_split_channels_of_modules(shuffled):
     found = sg.from_torch(module, torch.zeros(1, 1, 4, 4), inputs=sg.Bits()).report
     assert np.abs(found.network.logits(X.reshape(100, -1)) - scores(module, X)).max() < 1e-11
     assert found.proof.interpreters == ("the module itself in float64",)
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_joined_and_sliced_channels_of_onnx_files(shuffled, tmp_path):
+    pytest.importorskip("onnx")
+    module, X = trained(Joined(shuffled=shuffled, chunked=False)), samples((1, 4, 4), 100)
+    path = exported(module, (1, 4, 4), tmp_path / "net.onnx")
+    found = sg.read_onnx(path, inputs=sg.Bits()).report
+    assert np.abs(found.network.logits(X.reshape(100, -1)) - scores(module, X)).max() < 1e-11
+    assert found.proof.unseen == ()
+
+
+def test_joined_features_of_onnx_files(tmp_path):
+    pytest.importorskip("onnx")
+
+    class Features(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second, self.cut = Rows(9, 6, bias=False), Rows(6, 4, bias=False), Cut()
+            self.norm, self.last, self.out = nn.BatchNorm1d(9), Rows(9, 5, bias=False), nn.Linear(5, 3)
+
+        def forward(self, x):
+            x = self.cut(self.first(x))
+            x = torch.cat([self.second(x), x[:, ::2], x[:, 4:]], 1)
+            return self.out(self.cut(self.last(self.cut(self.norm(x)))))
+
+    module = trained(Features())
+    X = samples((9,))
+    found = sg.read_onnx(exported(module, (9,), tmp_path / "net.onnx"), inputs=sg.Bits())
+    assert np.abs(found.logits(X) - scores(module, X)).max() < 1e-11
+    other = sg.from_torch(module, torch.zeros(1, 9), inputs=sg.Bits())
+    assert (other.logits(X) == found.logits(X)).all()
 
 
 def test_bi_real_blocks_are_read_from_bits_and_otherwise_refused_by_name(tmp_path):

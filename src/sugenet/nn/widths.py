@@ -48,7 +48,7 @@ def accumulators(network: Network) -> tuple[Accumulator, ...]:
     A sum adds weight times input, one input after another. An input is -1 or +1 if it is a bit, else its
     level. Limits of the domain and neurons that never change narrow the ranges. For a first layer whose
     features are independent, both ends are attained; for later layers and convolutions the ranges are
-    sufficient. Pooling adds nothing and is left out.
+    sufficient. Laws of the domain are not used. Pooling adds nothing and is left out.
 
     Parameters
     ----------

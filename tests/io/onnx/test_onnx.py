@@ -724,8 +724,8 @@ REFUSED = {
         r"node 2 \(Mul\): it combines two values that both depend on the input",
     ),
     "concat": (
-        [*FRONT, ("Concat", ["a", "b"], "y", {"axis": 1})],
-        r"node 2 \(Concat\): it joins two values.*Only chains of layers",
+        [*FRONT, ("Concat", ["a", "v"], "y", {"axis": 1})],
+        r"node 2 \(Concat\): it joins the data with a constant",
     ),
     "gelu": (
         [("MatMul", ["x", "w"], "a", {}), ("Gelu", ["a"], "y", {})],

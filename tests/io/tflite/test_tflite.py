@@ -240,3 +240,11 @@ def test_the_interpreter_knows_nothing_of_levels():
     assert [tensor.shape for tensor in tensors.values()] == [(2, 2), (2, 2)]
     module = sys.modules["sugenet.io.tflite.interpreter"]
     assert not any(name.startswith(("sugenet.io.exact", "sugenet.nn")) for name in vars(module))
+
+
+@pytest.mark.parametrize("seed", [147000, 1420000])
+def test_steps_after_a_pool_of_transposed_maps_stay_after_it(seed):
+    """The pool sees other channels than its source has, so steps per channel cannot move before it."""
+    made = tflite_model(seed)
+    network = read_tflite(made.raw, inputs=None if made.floats else Integers(-128, 127))
+    assert network.report.proof.scores

@@ -222,8 +222,18 @@ def _mergeable(operations: Sequence[Operation], end: LevelWire) -> Iterator[tupl
     reads = Counter(source for operation in operations for source in operation.sources)
     for k, operation in enumerate(operations):
         source = operation.sources[0]
-        if source in makers and source != end and reads[source] == 1 and _pointwise(operation):
+        if source not in makers or source == end or reads[source] > 1 or not _pointwise(operation):
+            continue
+        if not _turned(operations[makers[source]], operation):
             yield k, makers[source]
+
+
+def _turned(before: Operation, operation: Operation) -> bool:
+    """Return whether a pool sees its values in another shape than they have, so that channels differ."""
+    if isinstance(before, Staircase) or not isinstance(operation, Staircase):
+        return False
+    shapes = before.sources[0].shape, before.window.shape
+    return shapes[0] != shapes[1] or operation.window.shape[0] != shapes[0][0]
 
 
 def _pointwise(operation: Operation) -> bool:

@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from sugenet.errors import FileError
-from sugenet.io.exact.ops import Flatten, Op
+from sugenet.io.exact.ops import Branches, Convolution, Flatten, Op
 from sugenet.io.onnx.graph import Array
 from sugenet.io.onnx.operators import Rearrangement
 from sugenet.io.plain.refusals import refuse_if
@@ -214,12 +214,24 @@ class Flow:
             "it reads maps that were made from flat features, which is not supported: only the raw input "
             "may be flat. Cut the model there, or write the layer as a linear one.",
         )
+        if self.parts != (c, h, w) and self.parts[1:] == (h, w) and set(c) == set(self.parts[0]):
+            return self._shuffled(c)
         refuse_if(
             self.parts != (c, h, w),
             "it reads axes that are not channels, height and width in this order: a transpose or reshape "
             "before it mixes them.",
         )
         return self
+
+    def _shuffled(self, channels: Axis) -> Flow:
+        """Return maps whose channels were permuted."""
+        before = self.parts[0]
+        indices = np.arange(_size(before)).reshape([piece.size for piece in before])
+        order = indices.transpose([before.index(piece) for piece in channels]).reshape(-1)
+        rows = (order[:, None] == np.arange(len(order))).astype(self.real_dtype)
+        where = "channels in another order"
+        picked = Convolution(where, rows[:, :, None, None])
+        return replace(self.then(Branches(where, ((picked,),))), parts=(channels, *self.parts[1:]))
 
     def _settled(self, c: Axis, h: Axis, w: Axis) -> Flow:
         raw = _joined(self.parts)
@@ -336,6 +348,10 @@ class Flow:
         )
         if flow.kind == "raw":
             flow = flow._for_channels(varying)
+        (axis, *others) = sorted(varying)
+        permuted = flow.axes[axis] != flow.parts[0] and set(flow.axes[axis]) == set(flow.parts[0])
+        if flow.kind == "maps" and not others and permuted:
+            flow = flow._shuffled(flow.axes[axis])
         if (
             flow.kind == "maps"
             and tuple(piece for axis in sorted(varying) for piece in flow.axes[axis]) == flow.parts[0]

@@ -35,6 +35,7 @@ __all__ = [
     "Quantizer",
     "of_samples",
     "quantizer_of",
+    "sliced",
     "thin",
 ]
 
@@ -306,7 +307,8 @@ def _reduce(function: Callable[..., Any]) -> _Function:
     return run
 
 
-def _slice(inputs: _Inputs, attributes: _Attributes) -> Array:
+def sliced(inputs: _Inputs, attributes: _Attributes) -> Array:
+    """Return a slice of an array, as the operation `Slice` takes it."""
     array = inputs[0]
     starts, ends = (
         attributes.get(key) if inputs[k] is None else inputs[k] for k, key in ((1, "starts"), (2, "ends"))
@@ -348,6 +350,6 @@ OTHERS: dict[str, _Function] = {
         inputs[0].shape[slice(attributes["start"], attributes.get("end"))], np.int64
     ),
     "Size": lambda inputs, _: np.asarray(inputs[0].size, np.int64),
-    "Slice": _slice,
+    "Slice": sliced,
 }
 """Other operations that are computed on constants."""

@@ -10,14 +10,26 @@ from typing import Any
 import numpy as np
 
 from sugenet.errors import FileError
-from sugenet.io.exact.ops import Affine, AveragePool, Convolution, LinearOp, MaxPool, Pad
-from sugenet.io.onnx.flow import MAX_VALUES, Axis, Flow, new_axis
+from sugenet.io.exact.ops import Affine, AveragePool, Branches, Convolution, LinearOp, MaxPool, Pad
+from sugenet.io.onnx.flow import MAX_VALUES, Axis, Flow, new_axis, shape_of
+from sugenet.io.onnx.fold import sliced
 from sugenet.io.onnx.graph import Array, Node
 from sugenet.io.onnx.operators import axes_of, integers, reduced_axes
-from sugenet.io.onnx.values import WindowRows
+from sugenet.io.onnx.values import WindowRows, joined
 from sugenet.io.plain.refusals import refuse_if
 
-__all__ = ["convolution", "gathered", "gemm", "linear", "padded", "patches", "pooled", "reduced"]
+__all__ = [
+    "concatenated",
+    "convolution",
+    "gathered",
+    "gemm",
+    "linear",
+    "padded",
+    "patches",
+    "pooled",
+    "reduced",
+    "sliced_channels",
+]
 
 _MAX_STEP = 1 << 20
 _MAX_TAPS = 1 << 22
@@ -114,6 +126,62 @@ def gemm(node: Node, flow: Flow, weights: Array, bias: Array | None) -> Flow:
     # exact in float64
     scaled = shift * beta if beta == 1 else np.asarray(shift, np.float64) * np.float64(beta)
     return replace(product.then(Affine(where, alpha, scaled)), whole=is_integer)
+
+
+def _by_channel(flow: Flow, axis: int, where: str) -> Flow:
+    """Check that an axis holds the channels of maps, or all features."""
+    if flow.kind == "maps" or (flow.kind == "raw" and len(flow.axes) > 2):
+        flow = flow.maps(len(flow.axes) - 2)
+        refuse_if(axis != 1, f"axis {axis} of {shape_of(flow.sizes)} is not that of the channels.")
+        return flow
+    return flow.features(axis, where)
+
+
+def _placed(
+    flow: Flow, axis: int, channels: Sequence[int], where: str
+) -> tuple[Flow, LinearOp | Convolution]:
+    """Return the axes after channels were picked (-1: zeros), and the layer that does so."""
+    rows = (np.array(channels)[:, None] == np.arange(flow.sizes[axis])).astype(flow.real_dtype)
+    after = new_axis(len(rows))
+    axes = tuple(after if number == axis else pieces for number, pieces in enumerate(flow.axes))
+    picked = Convolution(where, rows[:, :, None, None]) if flow.kind == "maps" else LinearOp(where, rows)
+    return replace(flow, axes=axes, parts=(after, *flow.parts[1:])), picked
+
+
+def concatenated(node: Node, flows: Sequence[Flow]) -> Flow:
+    """Join data along the channels: each part is placed among them, and these are added."""
+    axis, where = node.attributes["axis"] % len(flows[0].axes), str(node)
+    refuse_if(
+        any(len(flow.axes) != len(flows[0].axes) for flow in flows),
+        "its parts have different numbers of axes.",
+    )
+    flows = [_by_channel(flow, axis, where) for flow in flows]
+    sizes = [flow.sizes[axis] for flow in flows]
+    total: Flow | None = None
+    for k, flow in enumerate(flows):
+        channels = [-1] * sum(sizes)
+        channels[sum(sizes[:k]) : sum(sizes[: k + 1])] = range(sizes[k])
+        seen, picked = _placed(flow, axis, channels, where)
+        part = seen.then(picked)
+        total = part if total is None else joined(where, [(total, 1), (part, 1)])
+    assert total is not None
+    return total
+
+
+def sliced_channels(node: Node, flow: Flow, arrays: Sequence[Array | None]) -> Flow:
+    """Return some channels of maps, or some features."""
+    sizes, where = flow.sizes, str(node)
+    for axis in range(1, len(sizes)):
+        shape = [size if k == axis else 1 for k, size in enumerate(sizes)]
+        indices = np.broadcast_to(np.arange(sizes[axis]).reshape(shape), sizes)
+        chosen = sliced([indices, *arrays[1:]], node.attributes)
+        if chosen.shape[:axis] + chosen.shape[axis + 1 :] == sizes[:axis] + sizes[axis + 1 :] and chosen.size:
+            row = chosen[tuple(slice(None) if k == axis else 0 for k in range(len(sizes)))].tolist()
+            if row == list(range(sizes[axis])):
+                return flow
+            seen, picked = _placed(_by_channel(flow, axis, where), axis, row, where)
+            return seen.then(Branches(where, ((picked,),)))
+    raise FileError("it cuts out a part of the data along other axes than the channels.")
 
 
 def gathered(node: Node, flow: Flow, indices: Array) -> Flow:

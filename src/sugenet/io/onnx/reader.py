@@ -20,7 +20,18 @@ from sugenet.io.exact.ops import OpChain, Picks
 from sugenet.io.onnx.flow import MAX_VALUES, OPEN_BATCH, Flow
 from sugenet.io.onnx.fold import ELEMENTWISE, OTHERS, Folder, of_samples
 from sugenet.io.onnx.graph import DTYPES, Array, Graph, Node, Port, Subgraph, read_graph
-from sugenet.io.onnx.layers import convolution, gathered, gemm, linear, padded, patches, pooled, reduced
+from sugenet.io.onnx.layers import (
+    concatenated,
+    convolution,
+    gathered,
+    gemm,
+    linear,
+    padded,
+    patches,
+    pooled,
+    reduced,
+    sliced_channels,
+)
 from sugenet.io.onnx.operators import (
     BEHIND_TAILS,
     DOMAINS,
@@ -56,9 +67,6 @@ _MOST_INPUTS = 5
 _PICKS: dict[str, Picks] = {"ArgMax": "class", "Hardmax": "marks", "TopK": "scores"}
 _SAME_SIZES = {"Cast", "Concat", "Gather", "Identity", "Reshape", "Shape", "Slice", "Squeeze", "Unsqueeze"}
 _NEAREST = {
-    "Concat": (
-        "it joins two values that depend on the input, as DenseNet does. Only chains of layers are supported"
-    ),
     "ConvTranspose": "a transposed convolution is not supported. Write it as a plain one",
     "Einsum": "write it as MatMul, Gemm or Conv",
     "If": "control flow is not supported. Export the model for one fixed path",
@@ -252,11 +260,30 @@ def _pool_nhwc(node: Node, flow: Flow) -> Value:
     return pooled(replace(node, op="MaxPool"), flow.transposed((0, 3, 1, 2))).transposed((0, 2, 3, 1))
 
 
+def _concat(node: Node, inputs: list[Value | None]) -> Value:
+    values = [value for value in inputs if value is not None]  # omitted ones are at the end
+    refuse_if(
+        any(isinstance(value, Constant) for value in values),
+        "it joins the data with a constant. Join values that depend on the input.",
+    )
+    return concatenated(node, [settled(value, "") for value in values])  # type: ignore[arg-type]
+
+
+def _slice(node: Node, inputs: list[Value | None]) -> Value:
+    refuse_if(
+        any(value is not None and not isinstance(value, Constant) for value in inputs[1:]),
+        "its ends depend on the values of the input.",
+    )
+    flow = settled(inputs[0], "")  # type: ignore[arg-type]
+    return sliced_channels(node, flow, arrays_of(inputs))
+
+
 RULES: dict[str, Rule] = {
     **dict.fromkeys(REARRANGING, _rearranged),
     **dict.fromkeys(("AveragePool", "GlobalAveragePool", "GlobalMaxPool", "MaxPool"), _layer(pooled)),
     **dict.fromkeys(("ReduceMax", "ReduceMean", "ReduceSum"), _shaped_by(reduced)),
     "BatchNormalization": _layer(batch_norm, *("parameters",) * 4),
+    "Concat": _concat,
     "Conv": _layer(convolution, "weights", ""),
     "Dropout": _dropout,
     "Gather": _layer(gathered, "indices"),
@@ -269,6 +296,7 @@ RULES: dict[str, Rule] = {
     "Pad": _shaped_by(padded),
     "Shape": _shape,
     "Size": _shape,
+    "Slice": _slice,
 }
 """The rule of each operation whose first input is data. Other operations are elementwise, or the end of the
 network.
