@@ -90,6 +90,8 @@ class Covering(Plottable):
         return (*proofs, *(one.claim for one in self.rules if one.claim is not None))
 
     def __str__(self) -> str:
+        if not self.rules:
+            return "no rule was proved in the time"
         count, share = len(self.chosen), Fraction(len(self.covered), max(1, len(self.samples)))
         verb = "rule covers" if count == 1 else "rules cover"
         first = f"{count} proved {verb} {percent_text(share)} of the samples"
