@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from hashlib import sha256
-from threading import Lock, current_thread, main_thread
+from threading import Event, Lock, current_thread, main_thread
 from time import monotonic
 from typing import Any
 
@@ -33,6 +33,7 @@ except ImportError:  # pragma: no cover  # Windows
     fcntl = None  # type: ignore[assignment]
 
 __all__ = [
+    "announced",
     "compile_in_background",
     "compiling_seconds",
     "interrupt_after_compiling",
@@ -336,6 +337,8 @@ class _Watch:
 
 
 _watch = _Watch()
+announced = Event()
+"""Set before an interrupt that is a time limit: nobody pressed Ctrl-C."""
 
 
 def listen() -> None:

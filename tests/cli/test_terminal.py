@@ -293,3 +293,33 @@ def test_a_closed_output_is_told(words):
     )
     assert done.returncode == 2
     assert done.stderr.startswith(b"sugenet: standard output is closed. Redirect it")
+
+
+LIMITED = """
+import os, signal, threading, time
+from sugenet.cli.interrupts import finish_on_interrupt
+from sugenet.cli.output import Screen
+from sugenet.sweeps.interrupts import within
+
+with finish_on_interrupt(Screen()):
+    print(within(0.2, lambda: time.sleep(30)))
+    time.sleep(2.5)  # longer than a person's interrupt leaves
+    print("still here")
+    if PRESSED:
+        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+        try:
+            time.sleep(30)
+        except KeyboardInterrupt:
+            print("pressed")
+"""
+
+
+@pytest.mark.parametrize("pressed", [False, True])
+def test_a_time_limit_inside_a_command_is_not_taken_for_ctrl_c(pressed):
+    script = LIMITED.replace("PRESSED", str(pressed))
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, env=environment()
+    )
+    assert done.returncode == 0
+    assert done.stdout.split("\n")[:-1] == ["False", "still here", *["pressed"] * pressed]
+    assert ("finishing" in done.stderr) == pressed

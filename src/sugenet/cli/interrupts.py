@@ -15,7 +15,7 @@ from time import monotonic
 from types import FrameType
 
 from sugenet.cli.output import Screen
-from sugenet.compiling import interrupt_after_compiling
+from sugenet.compiling import announced, interrupt_after_compiling
 
 __all__ = ["FINISHING", "INTERRUPTED", "finish_on_interrupt"]
 
@@ -38,6 +38,7 @@ def finish_on_interrupt(screen: Screen, *, limited: bool = True) -> Iterator[Non
     if threading.current_thread() is not threading.main_thread() or before is not signal.default_int_handler:
         yield
         return
+    announced.clear()
     heard, rings = socket.socketpair()
     rings.setblocking(False)
 
@@ -73,7 +74,9 @@ def _listen(heard: socket.socket, screen: Screen, seconds: float | None) -> None
     pressed = 0.0
     with suppress(TimeoutError):
         while signals := heard.recv(64):
-            if signal.SIGINT in signals and not pressed:
+            if announced.is_set():  # a time limit
+                announced.clear()
+            elif signal.SIGINT in signals and not pressed:
                 pressed = monotonic()
                 screen.tell(FINISHING)
                 heard.settimeout(seconds)

@@ -14,6 +14,8 @@ from time import monotonic
 from types import FrameType
 from typing import TypeAlias
 
+from sugenet.compiling import announced
+
 __all__ = ["Handler", "deaf", "interrupted_once", "interrupts_wait", "loud", "on_interrupt", "within"]
 
 Handler: TypeAlias = Callable[[int, FrameType | None], object]
@@ -88,6 +90,7 @@ def within(seconds: float | None, run: Callable[[], None]) -> bool:
 
     def ring() -> None:
         rung.set()
+        announced.set()
         if hasattr(signal, "pthread_kill"):  # a real signal also ends a wait
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
         else:
