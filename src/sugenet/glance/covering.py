@@ -26,6 +26,8 @@ _GROWN = 0.6
 """Share of the time in which rules grow; the rest is for their margins."""
 _LISTED = 5
 """Number of rules in the text."""
+_CONDITIONS = 12
+"""Number of conditions of a rule that are written; `rule` has all."""
 _NODES = 100_000
 """Maximum number of partial selections that are looked at for the fewest rules."""
 
@@ -42,6 +44,12 @@ class SupportedRule:
     least: Fraction
     """Proved: no input of the rule has a smaller margin. It is the necessity of the rule."""
     claim: Claim | None
+
+    def __str__(self) -> str:
+        conditions, label = self.rule.conditions(), self.rule.network.class_texts[self.rule.index]
+        more = len(conditions) - _CONDITIONS
+        shown = conditions[:_CONDITIONS] + ([f"{more} more conditions"] if more > 0 else [])
+        return f"{' and '.join(shown) or 'any input'} -> {label}"
 
     def data(self) -> dict[str, Any]:
         """Return the rule as JSON data."""
@@ -103,7 +111,7 @@ class Covering(Plottable):
                 else f"; at least {self.lower} of the {len(self.rules)} rules found are needed for {aim}"
             )
         lines = [
-            f"  {len(one.samples):,}: {one.rule} (least margin {roughly(one.least)})"
+            f"  {len(one.samples):,}: {one} (least margin {roughly(one.least)})"
             for one in (self.rules[k] for k in self.chosen[:_LISTED])
         ]
         if count > _LISTED:

@@ -675,7 +675,7 @@ def _(value: Fragility) -> Drawing:
 @drawing.register
 def _(value: Covering) -> Drawing:
     rows = [
-        (f"{len(one.samples):,}", short(str(one.rule), 400), roughly(one.least))
+        (f"{len(one.samples):,}", str(one), roughly(one.least))
         for one in (value.rules[k] for k in value.chosen)
     ]
     table = Cells(("samples", "proved rule", "least margin"), _more(rows, 3))

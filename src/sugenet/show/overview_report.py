@@ -370,7 +370,7 @@ class _Page:
                 element(
                     "tr",
                     element("td", f"{len(one.samples):,}", class_="number"),
-                    element("td", short(str(one.rule), 600)),
+                    element("td", one),
                     element("td", roughly(one.least), class_="number"),
                 )
                 for one in (value.rules[k] for k in value.chosen[:_RULES])

@@ -79,15 +79,7 @@ def covering_figure(value: Covering) -> Bars:
         seen |= set(one.samples)
         share = Fraction(len(seen), total)
         name = f"{one.rule.label}, {len(one.rule)} conditions"
-        bars.append(
-            Bar(
-                name,
-                share,
-                f"{percent_text(share)} with {len(one.samples):,} more",
-                strong=share >= value.aim,
-            )
-        )
+        bars.append(Bar(name, share, percent_text(share), strong=share >= value.aim))
     left = len(value.chosen) - len(bars)
-    return Bars(
-        "samples covered by so many rules", "share of samples", tuple(bars), Fraction(1), left, percent=True
-    )
+    title, axis = "samples covered, rule by rule", "share of samples, with all rules above"
+    return Bars(title, axis, tuple(bars), Fraction(1), left, percent=True)
