@@ -6,6 +6,7 @@ claim is passed to the file that checks such claims. Any failure on the way is a
 
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from sugenet.checker.domain import within_domain
@@ -19,6 +20,7 @@ from sugenet.checker.form import (
     Reason,
     Refuted,
     Robust,
+    Share,
     Shares,
     Undecided,
     UnknownReason,
@@ -28,7 +30,7 @@ from sugenet.checker.form import (
 from sugenet.checker.limit import MEMORY, SECONDS, Limit
 from sugenet.checker.meaning import sample_in
 from sugenet.checker.network import NetworkForm
-from sugenet.checker.setting import Asked, inputs_asked, sample_of
+from sugenet.checker.setting import Asked, inputs_asked, sample_of, setting_of
 from sugenet.errors import CertificateError, CheckLimitError, TooLargeError
 
 __all__ = ["check", "has_laws", "is_about_ratings"]
@@ -178,9 +180,7 @@ def _check(
         sample_of(asked)  # checks its class
     match certificate:
         case Counted():
-            from sugenet.checker.share import check_count
-
-            return check_count(certificate, asked, limit, plain=plain)
+            return _count(certificate, asked, limit, plain=plain)
         case Counterfactual() | OpenCounterfactual() | NoCounterfactual():
             from sugenet.checker.counterfactual import check_counterfactual
 
@@ -197,7 +197,7 @@ def _check(
         assert not isinstance(certificate, Proved)
         from sugenet.checker.share import check_shares
 
-        return check_shares(certificate, certificate.proof, asked, limit, plain=plain)
+        return check_shares(certificate, certificate.proof, asked, limit, partial(_count, plain=plain))
     from sugenet.checker.proof import check_proof
 
     proved = check_proof(asked, certificate.proof, limit, plain=plain)
@@ -206,6 +206,18 @@ def _check(
     from sugenet.checker.reason import check_reason
 
     return check_reason(certificate, asked, proved, limit)
+
+
+def _count(certificate: Counted | Share, asked: Asked, limit: Limit, *, plain: bool) -> str:
+    """Count the inputs of a question again."""
+    if plain:
+        from sugenet.checker.counting import plain_count
+        from sugenet.checker.problem import problem_of
+
+        return plain_count(certificate, problem_of(setting_of(asked, limit), limit, is_exact=True))
+    from sugenet.checker.accelerate.count import recount  # load compiled code only if needed
+
+    return recount(certificate, asked, limit)
 
 
 def _check_undecided(certificate: Undecided, asked: Asked, limit: Limit, *, plain: bool) -> str:

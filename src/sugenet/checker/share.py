@@ -1,4 +1,4 @@
-"""Check counts, and reasons for a share of the inputs.
+"""Check a reason for a share of the inputs, by counting.
 
 To be ensured: the inputs that agree with the sample on some features are counted as a region of their own,
 from the question and not from the certificate. The share may fall and rise again as features are dropped. So
@@ -7,14 +7,13 @@ from the question and not from the certificate. The share may fall and rise agai
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from fractions import Fraction
 from math import comb
 
 from sugenet.checker.form import (
     Count,
-    Counted,
     Limits,
     Minimal,
     Minimum,
@@ -27,28 +26,20 @@ from sugenet.checker.form import (
 from sugenet.checker.limit import Limit
 from sugenet.checker.meaning import row_of
 from sugenet.checker.network import Categories
-from sugenet.checker.setting import Asked, inputs_asked, setting_of
+from sugenet.checker.setting import Asked, inputs_asked
 from sugenet.errors import CertificateError, refuse
 
-__all__ = ["check_count", "check_shares"]
+__all__ = ["check_shares"]
 
-
-def check_count(certificate: Counted | Share, asked: Asked, limit: Limit, *, plain: bool) -> str:
-    """Count the inputs of a question again; return what was checked."""
-    if plain:
-        from sugenet.checker.counting import plain_count
-        from sugenet.checker.problem import problem_of
-
-        return plain_count(certificate, problem_of(setting_of(asked, limit), limit, is_exact=True))
-    from sugenet.checker.accelerate.count import recount  # load compiled code only if needed
-
-    return recount(certificate, asked, limit)
+Counting = Callable[[Share, Asked, Limit], str]
 
 
 def check_shares(
-    certificate: Sufficient | Minimal | Minimum, proof: Shares, asked: Asked, limit: Limit, *, plain: bool
+    certificate: Sufficient | Minimal | Minimum, proof: Shares, asked: Asked, limit: Limit, count: Counting
 ) -> str:
-    """Check the claims of a reason with a precision; return what was checked."""
+    """Check the claims of a reason with a precision, with a function that counts again; return what was
+    checked.
+    """
     question, smaller = certificate.question, proof.others
     fixed = frozenset(question.fixed)
     claimed = [frozenset(one.fixed) for one in smaller]
@@ -71,11 +62,11 @@ def check_shares(
             raise CertificateError(f"not all of the {n_sets:,} smaller sets of features are counted.")
     elif set(claimed) != ({fixed - {f} for f in fixed} if isinstance(certificate, Minimal) else set()):
         raise CertificateError("the inputs of other sets of features are counted than those of the claim.")
-    kept, total = _kept(proof.reason, asked, limit, plain=plain)
+    kept, total = _kept(proof.reason, asked, limit, count)
     if kept < question.precision * total:
         raise CertificateError(f"{kept} of {total} inputs keep the class, less than {question.precision}.")
     for one in smaller:
-        kept_too, total_too = _kept(one, asked, limit.part(), plain=plain)
+        kept_too, total_too = _kept(one, asked, limit.part(), count)
         if kept_too >= question.precision * total_too:
             raise CertificateError(f"the share is also reached while only features {sorted(one.fixed)} stay.")
     statements = [
@@ -101,15 +92,15 @@ def _movable(asked: Asked, limit: Limit) -> frozenset[int]:
     return frozenset(f for f, row in others.items() if budget is None or min(o.price for o in row) <= budget)
 
 
-def _kept(one: Share, asked: Asked, limit: Limit, *, plain: bool) -> tuple[int, int]:
+def _kept(one: Share, asked: Asked, limit: Limit, count: Counting) -> tuple[int, int]:
     """Count the inputs that agree with the sample on some features.
 
     Return how many of them keep the class, and how many there are.
     """
     question = asked.question
     assert isinstance(question, Reason)
-    count = Count(sample=question.sample, region=question.region, where=_staying(asked, one.fixed))
-    check_count(one, replace(asked, question=count), limit, plain=plain)
+    about = Count(sample=question.sample, region=question.region, where=_staying(asked, one.fixed))
+    count(one, replace(asked, question=about), limit)
     counts = one.counts[: asked.network.head.outputs]  # one more class contains the inputs that break a law
     total = sum(counts)
     if not total:
