@@ -113,6 +113,11 @@ class ComposedAnswer(Recorded):
     def _choice(self) -> Choice:
         return tuple(self.certificate["choice"])
 
+    @property
+    def shown(self) -> Choice:
+        """Positions of the values that the answer shows, one per reading: as read, if nothing changes."""
+        return self._choice if "choice" in self.certificate else self.whole.read
+
     def _changes(self) -> dict[int, dict[str, tuple[Any, Any]]]:
         """Return the changes of images, by the position of their reading."""
         changes: dict[int, dict[str, tuple[Any, Any]]] = {}
@@ -263,6 +268,11 @@ class ComposedProved(_OfVerify):
     """The composite keeps its value."""
 
     outcome: ClassVar[str] = "proved"
+
+    @property
+    def kept(self) -> tuple[int, ...]:
+        """Positions of the readings whose class was proved to stay; that is enough."""
+        return tuple(sorted({index for index, _ in self._parts}))
 
     def said(self, mark: Callable[[str], str] = str) -> str:
         """Return one sentence, with `mark` applied to its verdict."""

@@ -43,7 +43,7 @@ def composed_state(answer: ComposedAnswer) -> str:
 
 def composed_figures(answer: ComposedAnswer) -> tuple[Figure, ...]:
     """Return the composite with the values that the answer is about, and the images that matter."""
-    marks, choice, title = marks_of(answer), _choice(answer), _title(answer)
+    marks, choice, title = marks_of(answer), answer.shown, _title(answer)
     whole, caption = answer.whole, _caption(answer, marks)
     match whole:
         case Sudoku():
@@ -93,18 +93,9 @@ def _strip(readings: Any, choice: Any, marks: Marks, title: str, caption: str) -
     return Strip(title, tuple(rows[:ROWS]), max(0, len(rows) - ROWS), caption)
 
 
-def _choice(answer: ComposedAnswer) -> Any:
-    """Return the values of the readings that an answer shows: those of its change, else those that are
-    read.
-    """
-    stated = answer.certificate.get("choice")
-    is_shown = isinstance(answer, ComposedRead | ComposedRefuted | ComposedChange)
-    return answer.whole.read if stated is None or not is_shown else tuple(stated)
-
-
 def marks_of(answer: ComposedAnswer) -> Marks:
     """Return the readings that an answer marks: changed ones, those that must stay, or undecided ones."""
-    whole, choice = answer.whole, _choice(answer)
+    whole, choice = answer.whole, answer.shown
     if isinstance(answer, ComposedReason):
         return {
             k: ("kept", _count(answer, reading))
@@ -115,8 +106,7 @@ def marks_of(answer: ComposedAnswer) -> Marks:
         opened = set(answer.open)
         return {k: ("other", "undecided") for k, r in enumerate(whole.readings) if r.name in opened}
     if isinstance(answer, ComposedProved):
-        stay = {part["reading"] for part in answer.certificate["parts"]}
-        return dict.fromkeys(sorted(stay), ("kept", "its class stays"))
+        return dict.fromkeys(answer.kept, ("kept", "its class stays"))
     return {
         k: ("other", f"{reading.values[now]}, read as {reading.values[was]}")
         for k, (reading, now, was) in enumerate(zip(whole.readings, choice, whole.read, strict=True))
@@ -176,7 +166,7 @@ def _images(answer: ComposedAnswer, marks: Marks) -> list[Figure]:
                 changes[name].get(feature, (old, old))[1]
                 for feature, old in zip(network.encoder.names, sample, strict=True)
             ]
-            was, now = (reading.values[k[index]] for k in (answer.whole.read, _choice(answer)))
+            was, now = (reading.values[k[index]] for k in (answer.whole.read, answer.shown))
             figures.append(changes_figure(network, sample, changed, f"{name}: {was} becomes {now}"))
         elif grid_of(network) is not None and not isinstance(answer, ComposedProved):
             figures.append(sample_figure(network, sample, f"{name}: {marks[index][1]}"))
@@ -188,7 +178,7 @@ def reading_rows(answer: ComposedAnswer) -> list[tuple[str, ...]]:
     the value is behind.
     """
     marks, whole = marks_of(answer), answer.whole
-    choice = _choice(answer)
+    choice = answer.shown
     order = sorted(range(len(choice)), key=lambda k: (k not in marks, k))
     return [
         (

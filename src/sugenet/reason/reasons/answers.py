@@ -299,7 +299,7 @@ class Reasons(Recorded):
         QuestionError
             If not all minimal reasons are listed, or the index is unknown.
 
-        Reference: Biradar et al. [BIL24], Marques-Silva et al. [MHL25].
+        Reference: Biradar et al. [BIL24]; Marques-Silva et al. [MHL25].
 
         Examples
         --------
