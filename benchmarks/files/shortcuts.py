@@ -29,11 +29,17 @@ def kinds() -> Iterable[Kind]:
         ("additions of -1 and +1, flattened, float layer", made.flat),
         ("a batch norm added to -1 and +1, then a sign", made.real),
         ("batch norm, average, float layer", made.averaged),
+        ("a stream of real values (Bi-Real)", made.stream),
+        ("joined channels (dense network)", made.joined),
     ):
         yield Kind(name, "PyTorch module", _module(torch, make))
         yield Kind(name, "torch.onnx", _onnx(torch, make))
     yield Kind("float first and last layers, strict=False", "torch.onnx", _partly(torch, made.floats))
-    yield Kind("a stream of real values (Bi-Real)", "PyTorch module", _refused(torch, made.stream))
+    for name, make, inputs in (
+        ("a long stream of real values (Bi-Real)", made.long_stream, sg.Bits()),
+        ("a stream from a first layer over pixels (Bi-Real)", made.stream, sg.Integers(0, 255)),
+    ):
+        yield Kind(name, "PyTorch module", _refused(torch, make, inputs))
 
 
 def _samples() -> Any:
@@ -102,14 +108,15 @@ def _partly(torch: Any, make: Callable[[], Any]) -> Callable[[Path], Outcome]:
     return attempt
 
 
-def _refused(torch: Any, make: Callable[[], Any]) -> Callable[[Path], Outcome]:
+def _refused(torch: Any, make: Callable[[], Any], inputs: Any) -> Callable[[Path], Outcome]:
     def attempt(_: Path) -> Outcome:
         module = make()
         try:
-            sg.from_torch(module, torch.zeros(1, *_SHAPE), inputs=sg.Bits())
+            sg.from_torch(module, torch.zeros(1, *_SHAPE), inputs=inputs)
         except FileError as error:
-            way = "put a sign in front of the addition"
-            return Refused(way) if way in str(error) else Read(0, 1)
+            ways = ("Put a sign before the addition", "Take the sign of the first layer before the shortcut")
+            found = [way for way in ways if way in str(error)]
+            return Refused(found[0]) if found else Read(0, 1)
         return Read(0, 1)
 
     return attempt
@@ -138,7 +145,11 @@ class _Networks:
             def forward(self, x: Any) -> Any:
                 return self.way(x) + x
 
-        self.cut, self.kernel, self.added = Cut, Kernel, Added
+        class Joined(Added):
+            def forward(self, x: Any) -> Any:
+                return torch.cat([x, self.way(x)], 1)
+
+        self.cut, self.kernel, self.added, self.grown = Cut, Kernel, Added, Joined
 
     def _layer(self, ins: int, outs: int) -> tuple[Any, Any]:
         return self.kernel(ins, outs, 3, 1, 1, bias=False), self.nn.BatchNorm2d(outs)
@@ -181,8 +192,18 @@ class _Networks:
         tail = [self.nn.Flatten(), self.nn.Linear(36, 6), self.nn.ReLU(), self.nn.Linear(6, 3)]
         return self._trained(*first_layer, *self._layer(3, 4), self.cut(), *tail)
 
-    def stream(self) -> Any:
-        blocks = [self.added(self.cut(), *self._layer(4, 4)) for _ in range(2)]
+    def joined(self) -> Any:
+        blocks = [
+            self.grown(self.nn.BatchNorm2d(width), self.cut(), self._layer(width, 2)[0]) for width in (4, 6)
+        ]
+        end = [self.nn.BatchNorm2d(8), self.cut(), self.nn.Flatten(), self.nn.Linear(200, 3)]
+        return self._trained(*self._layer(1, 4), self.cut(), *blocks, *end)
+
+    def long_stream(self) -> Any:
+        return self.stream(8, 5)
+
+    def stream(self, width: int = 4, count: int = 2) -> Any:
+        blocks = [self.added(self.cut(), *self._layer(width, width)) for _ in range(count)]
         return self._trained(
-            *self._layer(1, 4), *blocks, self.cut(), self.nn.Flatten(), self.nn.Linear(100, 3)
+            *self._layer(1, width), *blocks, self.cut(), self.nn.Flatten(), self.nn.Linear(25 * width, 3)
         )
