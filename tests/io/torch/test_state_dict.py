@@ -338,6 +338,8 @@ def test_a_learned_scale_of_activations_means_more_than_one_bit(name, bits):
         FileError, match=f"'{name}' is a learned scale of activations, .* they have more bits"
     ):
         from_state_dict(state, bits=bits)
+    with pytest.raises(FileError, match=r"does not say whether the scale or .*bits=3, learned=log2"):
+        from_state_dict(state, bits=(1, 3))
 
 
 @needs_zoo

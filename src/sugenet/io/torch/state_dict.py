@@ -121,12 +121,13 @@ def _of_layout(
     """Return the architecture of a known layout, with the given bits."""
     if not layout.tells_bits:
         scale = next((name for name in arrays if _ACTIVATION_SCALE.search(name)), None)
+        unknown = "how many, nor " if widths is None or widths[1] == 1 else ""
         refuse_if(
             scale is not None,
             f"{scale!r} is a learned scale of activations, which 1-bit activations do not "
-            "have: they have more bits, and the file does not say how many, nor whether the scale or "
+            f"have: they have more bits, and the file does not say {unknown}whether the scale or "
             "its logarithm is kept. Say it in an architecture: "
-            f"quantize:{scale}(bits=2, learned=log2).",
+            f"quantize:{scale}(bits={2 if unknown or widths is None else widths[1]}, learned=log2).",
         )
         known = required(
             widths,
