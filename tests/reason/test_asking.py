@@ -186,8 +186,8 @@ def test_settings_are_those_of_the_question():
 def test_settings_and_their_defaults_are_those_of_the_verbs():
     from inspect import signature
 
-    shared = {"network", "time_limit", "threads", "seed", "notify", "each", "within"}
-    asked = {"x", "question", "region", "where", "cost", "target", "keep", "max_cost", "ties"}
+    shared = {"network", "time_limit", "threads", "seed", "notify", "each", "within", "resume"}
+    asked = {"x", "question", "region", "where", "cost", "target", "keep", "max_cost", "ties", "precision"}
     for verb, question in (
         (sg.verify, "verify"),
         (sg.whatif, "whatif"),
