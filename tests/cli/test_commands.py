@@ -434,12 +434,13 @@ def test_an_option_means_the_same_everywhere():
     assert has["--index"] == asking | {"predict", "trace", "rules", "report", "serve"}
     wholes = {"sum", "sudoku", "state"}
     others = {"compare", "rules", "report", "check", "sweep", "results", "fit", "instance", "export"}
+    others |= {"overview"}
     assert has["--time-limit"] == asking | wholes | others
     assert has["--memory-limit"] == {"check"}
     assert has["--seed"] == has["--time-limit"] - {"check", "export"} | {"train"}
-    assert has["--jobs"] == {"sweep", "results"}
+    assert has["--jobs"] == {"sweep", "results", "overview"}
     assert has["--threads"] == has["--seed"] - has["--jobs"] - {"fit"} | {"predict"}
-    assert has["-o"] == has["--seed"] | {"convert", "demo", "export", "page"}
+    assert has["-o"] == has["--seed"] - {"overview"} | {"convert", "demo", "export", "page"}
 
 
 def test_samples_may_come_behind_options(capsys, tmp_path):

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from sugenet.nn import Head, Network
 from sugenet.nn.layers import dense_layer
 from sugenet.problem.clock import Clock
@@ -103,21 +105,19 @@ def _unit(head: Head) -> Fraction:
 
 
 def _range(network: Network, label: int) -> tuple[Fraction, Fraction]:
-    """Return trivial bounds on the margin of a class: each bit of the last layer at its best."""
+    """Return trivial bounds on the margin of a class: each output of the last layer at its best."""
     head = network.head
+    slopes, offsets, unit = head.integers
+    wide = max(map(abs, slopes)) * int(head.sizes.max(initial=1)) >= 1 << 60
+    weights = head.weights.astype(object) if wide else head.weights
+    starts = [b - a * int(low) for a, b, low in zip(slopes, offsets, head.lowest, strict=True)]
     low, high = [], []
-    for k in range(head.outputs):
-        if k == label:
-            continue
-        rows = [
-            (int(a) * head.scale[label] - int(b) * head.scale[k], int(top))
-            for a, b, top in zip(head.weights[label], head.weights[k], head.input_tops, strict=True)
-        ]
-        reach = sum((abs(weight) * top for weight, top in rows), Fraction(0))
-        middle = head.bias[label] - head.bias[k]
-        low.append(middle - reach)
-        high.append(middle + reach)
-    return min(low), min(high)
+    for k in (k for k in range(head.outputs) if k != label):
+        gains = slopes[label] * weights[label] - slopes[k] * weights[k]
+        begin = starts[label] - starts[k]
+        low.append(begin + int(np.minimum(gains, 0) @ head.input_tops))
+        high.append(begin + int(np.maximum(gains, 0) @ head.input_tops))
+    return Fraction(min(low), unit), Fraction(min(high), unit)
 
 
 def margin_bounds(
