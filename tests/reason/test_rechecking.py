@@ -141,6 +141,21 @@ def test_a_bound_contrastive_sets_and_reasons_that_are_not_so():
         check_answer(replace(six, reasons=about.reasons))
 
 
+def test_reasons_for_a_share_are_not_reasons_for_all_inputs_or_for_another_share():
+    whole = sg.why(BITS, [1, 1, 1, 1], sg.AnyInput(), n="all")
+    shared = sg.why(BITS, [1, 1, 1, 1], sg.AnyInput(), precision=0.6)
+    assert check_answer(shared).claims == ()
+    for answer, precision in ((shared, None), (shared, "1/2"), (whole, "1/2")):
+        data = answer.data()
+        data["question"] = {k: v for k, v in data["question"].items() if k != "precision"}
+        data["question"] |= {} if precision is None else {"precision": precision}
+        with pytest.raises(CertificateError, match="another precision"):
+            check_answer(answer_of(data, BITS))
+    for claim in ("contrasts", "all_reasons", "all_contrasts"):
+        with pytest.raises(CertificateError, match="not about a share"):
+            check_answer(replace(shared, **{claim: getattr(whole, claim)}))
+
+
 def test_contrastive_sets_are_all_there_where_further_reasons_can_be_proved():
     one = sg.why(BITS, [1, 1, 1, 1], sg.AnyInput())
     assert one.all_contrasts

@@ -206,6 +206,15 @@ def test_an_answer_to_another_question_is_seen(tmp_path):
     )
 
 
+def test_a_reason_for_all_inputs_does_not_answer_a_question_about_a_share(tmp_path):
+    path = tmp_path / "r.db"
+    question = sg.Why(sg.each, sg.Hamming(2), precision=0.6)
+    sg.sweep(NET, X[:2], question, store=path, jobs=1)
+    whole = sg.why(NET, X[0], sg.Hamming(2)).data()
+    words = only_failure(forged(path, 0, lambda _: whole), 0)
+    assert words == "the answer is to another question: its precision is none, not 3/5."
+
+
 @pytest.mark.parametrize(
     ("row", "words"),
     [

@@ -448,12 +448,19 @@ class _Reasons:
 
     def _questions(self) -> None:
         """Check that each reason answers the question."""
-        asked = self.answer.question.data(self.network)
-        for reason in self.answer.reasons:
+        answer = self.answer
+        asked = answer.question.data(self.network)
+        for reason in answer.reasons:
             its = reason.question.data(self.network)
-            for name in set(asked) - {"kind"}:
-                if its[name] != asked[name]:
+            for name in sorted((set(asked) | set(its)) - {"kind", "fixed"}):  # either may lack a precision
+                if its.get(name) != asked.get(name):
                     raise CertificateError(f"a reason is about another question: it has another {name}.")
+        if answer.question.precision is not None and (
+            self.contrasts or answer.all_reasons or answer.all_contrasts
+        ):
+            raise CertificateError(
+                "contrastive sets and lists of reasons are not about a share of the inputs."
+            )
 
     def _replay(self, index: int) -> None:
         """Check that a contrastive set changes the class with the values given for it."""

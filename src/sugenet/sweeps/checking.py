@@ -404,10 +404,11 @@ def _check_row(
     if values is None or hash_of(list(values)) != known:
         raise CertificateError("the answer is about another sample than its row.")
     asked = question.about(list(values)).data(network)
-    for name, value in answer.question.data(network).items():
-        if name not in asked or asked[name] != value:
+    answered = answer.question.data(network)
+    for name in [*answered, *asked]:
+        if (name in answered) != (name in asked) or answered[name] != asked[name]:
             raise CertificateError(
-                f"the answer is to another question: its {name} is {_short(value)}, "
+                f"the answer is to another question: its {name} is {_short(answered.get(name))}, "
                 f"not {_short(asked.get(name))}."
             )
     label = int(network.predict(row_of(list(values)), engine="definition")[0])
