@@ -40,6 +40,7 @@ _ELSEWHERE = {
     "--limit": "it is for sugenet results",
     "--witness": "it is for sugenet whatif and sugenet verify",
     "--counterexample": "it is for sugenet verify",
+    **dict.fromkeys(("--importance", "--resume", "--widest"), "it is for sugenet why"),
     **{f"--{name}": _CLAIM for name in ("always", "never", "monotone", "falling", "fair", "agree", "query")},
 }
 """Options of the commands that ask about one sample, and the commands to which they belong."""

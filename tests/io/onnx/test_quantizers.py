@@ -253,7 +253,7 @@ def compared(model, inputs, samples):
     return found
 
 
-NO_UNIT = ("is not quantized: it holds weights of size", "the weights of its last layer leave 60 bits")
+NO_UNIT = ("the weights of its last layer leave 60 bits", "match counts must stay below 2^31")
 
 
 def read_or_no_unit(model, inputs, samples):

@@ -65,7 +65,7 @@ def separated(
     --------
     >>> two, three = (Surd.of(1).times(Fraction(1), Fraction(n)) for n in (2, 3))
     >>> separated([two, three], [4, 4], Surd.of(7), True)  # sqrt(2) a + sqrt(3) b >= 7
-    Separation(factors=(4, 5), least=20, met=False)
+    Separation(factors=(1, 1), least=5, met=False)
     """
     all_on = _sum([size.times(Fraction(top)) for size, top in zip(sizes, tops, strict=True)])
     if end.sign() < 0 or (closed and end.sign() == 0):
