@@ -37,6 +37,8 @@ class Fault(NamedTuple):
 FILE = Path(__file__).parent / "files" / "mutants.txt"
 NO_TESTS = 5
 """Exit code of pytest if no test was selected."""
+LONGEST = 1800
+"""Seconds for a run of tests: a fault can make one run on for ever."""
 
 
 def faults() -> list[Fault]:
@@ -77,14 +79,18 @@ def run(root: Path, *options: str, marked: str = "not slow") -> list[str]:
     """Run tests; the names of those that failed."""
     inherited = os.environ.get("PYTHONPATH")
     where = os.pathsep.join([str(root / "src"), *([inherited] if inherited else [])])
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-m", marked, "-p", "no:cacheprovider", *options],
-        cwd=root,
-        env=os.environ | {"PYTHONPATH": where},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-m", marked, "-p", "no:cacheprovider", *options],
+            cwd=root,
+            env=os.environ | {"PYTHONPATH": where},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=LONGEST,
+        )
+    except subprocess.TimeoutExpired:
+        return ["exit at the time limit"]
     if done.returncode in (0, NO_TESTS):
         return []
     names = re.findall(r"^(?:FAILED|ERROR) (\S+(?:\[.*?\])?)(?: - .*)?$", done.stdout, re.MULTILINE)
