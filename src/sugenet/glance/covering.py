@@ -111,12 +111,12 @@ class Covering(Plottable):
                 else f"; at least {self.lower} of the {len(self.rules)} rules found are needed for {aim}"
             )
         lines = [
-            f"  {len(one.samples):,}: {one} (least margin {roughly(one.least)})"
+            f"  {one} ({_samples(len(one.samples))}, least margin {roughly(one.least)})"
             for one in (self.rules[k] for k in self.chosen[:_LISTED])
         ]
         if count > _LISTED:
             lines.append(f"  ... and {count - _LISTED:,} more rules")
-        return "\n".join([first, *lines, f"  {len(self.uncovered):,} samples that no rule covers"])
+        return "\n".join([first, *lines, f"  covered by no rule: {_samples(len(self.uncovered))}"])
 
     def data(self) -> dict[str, Any]:
         """Return everything as JSON data."""
@@ -179,6 +179,10 @@ def fewest(sets: Sequence[frozenset[int]], target: int) -> tuple[tuple[int, ...]
     return tuple(sorted(greedy)), len(greedy)
 
 
+def _samples(count: int) -> str:
+    return f"{count:,} sample{'' if count == 1 else 's'}"
+
+
 def covering_of(
     network: Network,
     X: Any,
@@ -199,10 +203,10 @@ def covering_of(
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> print(covering_of(net, [[1, 1, 1], [1, -1, -1], [-1, 1, 1]], [0, 1, 2], Clock()))
     3 proved rules cover 100 % of the samples; no fewer of the 3 rules found cover 95.00 %
-      1: x1 = +1 and x2 = +1 -> on (least margin 2)
-      1: x1 = +1 and x3 = -1 -> on (least margin 2)
-      1: x1 = -1 and x3 = +1 -> off (least margin 2)
-      0 samples that no rule covers
+      x1 = +1 and x2 = +1 -> on (1 sample, least margin 2)
+      x1 = +1 and x3 = -1 -> on (1 sample, least margin 2)
+      x1 = -1 and x3 = +1 -> off (1 sample, least margin 2)
+      covered by no rule: 0 samples
     """
     anywhere = network.anywhere()
     work = BookWork(Grid(anywhere), tuple(range(len(network.classes))), None, None, clock.share(_GROWN))
