@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import fields
-from decimal import Decimal, localcontext
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
@@ -32,14 +32,22 @@ def cut(text: str, lines: int = LINES, letters: int = LETTERS) -> str:
     return text if len(text) <= letters else f"{text[: letters - 4]} ..."
 
 
-def roughly(value: Any, digits: int = 6) -> str:
+def roughly(value: Any, digits: int = 6, *, up: bool | None = None) -> str:
     """Return an exact number rounded to a few digits, also beyond the largest float.
+
+    A bound is rounded up or down, so that it stays true.
 
     Examples
     --------
     >>> roughly(Fraction(1, 3)), roughly(2, 4), roughly(Fraction(-(10**400), 3))
     ('0.333333', '2', '-3.33333e+399')
+    >>> roughly(Fraction(1, 3), up=True), roughly(Fraction(2, 3), up=False), roughly(Fraction(5, 2), up=True)
+    ('0.333334', '0.666666', '2.5')
     """
+    if up is not None:
+        exact = Fraction(value)
+        with localcontext(prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR):
+            return f"{Decimal(exact.numerator) / Decimal(exact.denominator):g}"
     try:
         return f"{float(value):.{digits}g}"
     except OverflowError:

@@ -354,3 +354,25 @@ def test_power_is_that_of_the_vote_of_all_patterns():
         assert [banzhaf for _, banzhaf in voting_power(network)] == [value / 3 for value in total]
         assert duel(network, 1, 0)(0b1111) == duel(network, 1, 0)(set(range(1, 5)))
     assert voting_power(Network.of_bits([], Head([[1, 1]]))) is None
+
+
+def test_claims_within_a_domain_say_so():
+    encoder = Encoder([integer(0, 9)] * 2, ["a", "b"])
+    first = DenseLayer([[1] * 9 + [0] * 9, [0] * 9 + [1] * 9], [5, 2])
+    net = Network(encoder, [first], Head([[1, -1], [-1, 1]]), ["left", "right"])
+    samples = [[0, 1], [1, 3], [3, 0]]
+    known = net.with_training_range(samples).within("data")
+    seen = sg.overview(known, samples)
+    words = [claim.words for claim in seen.claims]
+    assert "neuron 1 of layer 1 is always off, among inputs within limits of 2 features" in words
+    assert "claims and changes are among inputs within limits of 2 features, rules for any input" in str(seen)
+    assert not any("always off" in claim.words for claim in sg.overview(net, samples).claims)
+    assert "among" not in str(sg.overview(net, samples))
+
+
+def test_bounds_are_rounded_so_that_they_stay_true():
+    third = Fraction(1, 3)
+    head = Head([[1], [-1]], [-third, third], [third, third])
+    seen = sg.overview(Network.of_bits([], head), [[1], [-1]])
+    numbers = [claim.words.rpartition(" ")[2] for claim in seen.prototypes.claims]
+    assert numbers == ["0", "1.33334"]  # 4/3 is larger than 1.33333

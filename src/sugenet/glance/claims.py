@@ -16,7 +16,7 @@ from sugenet.reason import Always, Never, Proved, Refuted, verify
 from sugenet.reason.rechecking import check
 from sugenet.reprs import roughly
 
-__all__ = ["Claim", "evenly", "fixed", "margin_bounds", "margins", "prove", "raised", "single"]
+__all__ = ["Claim", "among", "evenly", "fixed", "margin_bounds", "margins", "prove", "raised", "single"]
 
 _STEPS = 40
 """Maximum number of questions about one margin."""
@@ -47,6 +47,11 @@ class Claim:
         }
 
 
+def among(network: Network) -> str:
+    """Return the inputs that claims are about, in words, if the network has a domain."""
+    return f", among {network.domain}" if network.domain else ""
+
+
 def prove(words: str, network: Network, question: Any, clock: Clock, most: float) -> Claim | bool:
     """Return a claim if it is proved within some seconds; else whether it is still open."""
     left = clock.left()
@@ -55,7 +60,7 @@ def prove(words: str, network: Network, question: Any, clock: Clock, most: float
         return True
     answer = verify(network, question, time_limit=seconds, seed=clock.seed)
     if isinstance(answer, Proved) and answer.certificate:
-        return Claim(words, network, answer)
+        return Claim(words + among(network), network, answer)
     return not isinstance(answer, Refuted)
 
 
@@ -171,7 +176,8 @@ def margin_bounds(
             low = sign * margins(network, label, [witness])[0] / unit
         elif isinstance(answer, Proved) and answer.certificate:
             high = asked - 1
-            claim = Claim(f"{words} {roughly(sign * high * unit)}", moved, answer)
+            number = roughly(sign * high * unit, up=not least)
+            claim = Claim(f"{words} {number}{among(network)}", moved, answer)
         else:
             break
     best = None if witness is None and low < high else sign * low * unit  # all inputs reach the trivial end

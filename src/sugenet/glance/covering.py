@@ -111,7 +111,7 @@ class Covering(Plottable):
                 else f"; at least {self.lower} of the {len(self.rules)} rules found are needed for {aim}"
             )
         lines = [
-            f"  {one} ({_samples(len(one.samples))}, least margin {roughly(one.least)})"
+            f"  {one} ({_samples(len(one.samples))}, least margin {roughly(one.least, up=False)})"
             for one in (self.rules[k] for k in self.chosen[:_LISTED])
         ]
         if count > _LISTED:

@@ -45,9 +45,10 @@ class Prototype:
         return self.best == self.bound
 
     def __str__(self) -> str:
+        bound = roughly(self.bound, up=True)
         if self.best is None:
-            return f"{self.label}: no input of this class is known; no margin is above {roughly(self.bound)}"
-        proof = "proved" if self.is_exact else f"proved to be at most {roughly(self.bound)}"
+            return f"{self.label}: no input of this class is known; no margin is above {bound}"
+        proof = "proved" if self.is_exact else f"proved to be at most {bound}"
         return f"{self.label}: largest margin {roughly(self.best)}, {proof}"
 
     def data(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from sugenet.errors import QuestionError
 from sugenet.glance.atlas import Atlas, atlas_of
-from sugenet.glance.claims import Claim, evenly
+from sugenet.glance.claims import Claim, among, evenly
 from sugenet.glance.covering import Covering, covering_of, last_layer
 from sugenet.glance.fragility import Fragility, fragility_of
 from sugenet.glance.prototypes import Prototypes, prototypes_of
@@ -90,6 +90,16 @@ class Overview(Plottable):
             return f"{count} random inputs, each state of a feature equally likely"
         return f"{count} samples" if len(self.numbers) == self.of else f"{count} of {self.of:,} samples"
 
+    @property
+    def scope_text(self) -> str:
+        """The samples, and the inputs that claims are about if the network has a domain, in words."""
+        text, inputs = self.samples_text, among(self.network)
+        return (
+            f"{text}; claims and changes are{inputs.replace(',', '', 1)}, rules for any input"
+            if inputs
+            else text
+        )
+
     def check(self) -> str:
         """Check the certificates of all claims; raise `CertificateError` if one does not hold."""
         for claim in self.claims:
@@ -99,7 +109,7 @@ class Overview(Plottable):
 
     def __str__(self) -> str:
         parts = [
-            f"{self.network}\nseen on {self.samples_text}",
+            f"{self.network}\nseen on {self.scope_text}",
             f"classes\n{self.prototypes}",
             f"neurons\n{self.atlas}",
         ]

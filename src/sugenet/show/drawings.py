@@ -675,7 +675,7 @@ def _(value: Fragility) -> Drawing:
 @drawing.register
 def _(value: Covering) -> Drawing:
     rows = [
-        (f"{len(one.samples):,}", str(one), roughly(one.least))
+        (f"{len(one.samples):,}", str(one), roughly(one.least, up=False))
         for one in (value.rules[k] for k in value.chosen)
     ]
     table = Cells(("samples", "proved rule", "least margin"), _more(rows, 3))
@@ -686,7 +686,7 @@ def _(value: Covering) -> Drawing:
 def _(value: Overview) -> Drawing:
     frail = () if value.fragility is None else drawing(value.fragility).figures
     parts = (*frail, *drawing(value.prototypes).figures)
-    return Drawing(f"{value.network}, seen on {value.samples_text}", parts, drawing(value.atlas).table)
+    return Drawing(f"{value.network}, seen on {value.scope_text}", parts, drawing(value.atlas).table)
 
 
 # -- whole data sets -----------------------------------------------------------------------------------------

@@ -142,7 +142,7 @@ class _Page:
             title=self.title,
             network=short(str(self.network), 160),
             fingerprint=self.network.fingerprint,
-            samples=self.seen.samples_text,
+            samples=self.seen.scope_text,
             version=__version__,
             seed=self.seen.seed,
         )
@@ -214,11 +214,11 @@ class _Page:
             closest = self._small(self.row_of[one.closest], words) + words
         strongest = "" if one.witness is None else self._small(one.witness, f"strongest input of {one.label}")
         if one.best is None:
-            margin = f"at most {roughly(one.bound)}"
+            margin = f"at most {roughly(one.bound, up=True)}"
         elif one.is_exact:
             margin = roughly(one.best)
         else:
-            margin = f"{roughly(one.best)}; at most {roughly(one.bound)}"
+            margin = f"{roughly(one.best)}; at most {roughly(one.bound, up=True)}"
         mark = status_html("proved") if one.claim is not None else ""
         cells = [one.label, template, closest, *[strongest] * image, Html("{} {}").format(margin, mark)]
         return element("tr", *(element("td", cell) for cell in cells))
@@ -371,7 +371,7 @@ class _Page:
                     "tr",
                     element("td", f"{len(one.samples):,}", class_="number"),
                     element("td", one),
-                    element("td", roughly(one.least), class_="number"),
+                    element("td", roughly(one.least, up=False), class_="number"),
                 )
                 for one in (value.rules[k] for k in value.chosen[:_RULES])
             ]

@@ -67,7 +67,7 @@ def overview_data(seen: Overview) -> list[dict[str, Any]]:
         for title, part in parts
         if part is not None
     ]
-    made[0]["text"] = f"seen on {seen.samples_text}\n{made[0]['text']}"
+    made[0]["text"] = f"seen on {seen.scope_text}\n{made[0]['text']}"
     if seen.missing:
         made.append({"title": "Not shown", "text": "\n".join(seen.missing), "figures": []})
     return made
