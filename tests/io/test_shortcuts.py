@@ -243,6 +243,86 @@ def test_joined_and_sliced_channels_of_onnx_files(shuffled, tmp_path):
     assert found.proof.unseen == ()
 
 
+class Reordered(nn.Module):
+    """Shortcuts that bring channels in another order, from raw bits if there is no first layer."""
+
+    def __init__(self, way, width=4, first=True):
+        super().__init__()
+        self.way, self.cut, self.norm = way, Cut(), nn.BatchNorm2d(width)
+        self.first = nn.Sequential(kernel(1, width), nn.BatchNorm2d(width)) if first else nn.Identity()
+        self.inner, self.out = kernel(width, width), nn.Linear(width * 9, 3)
+
+    def forward(self, x):
+        x = self.first(x)
+        y = self.norm(self.inner(self.cut(x)))
+        return self.out(self.cut(y + self.way(x)).flatten(1))
+
+
+WAYS = {
+    "halves": lambda x: torch.cat(x.chunk(2, 1)[::-1], 1),
+    "shuffled": lambda x: x.reshape(-1, 2, 2, 3, 3).transpose(1, 2).reshape(-1, 4, 3, 3),
+    "repeated": lambda x: torch.cat([x[:, ::2], x[:, :2]], 1),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_shortcuts_may_bring_channels_in_another_order(way):
+    module = trained(Reordered(WAYS[way]))
+    X = samples((1, 3, 3))
+    found = sg.from_torch(module, torch.zeros(1, 1, 3, 3), inputs=sg.Bits())
+    assert np.abs(found.logits(X) - scores(module, X.reshape(-1, 1, 3, 3))).max() < 1e-11
+
+
+@pytest.mark.parametrize("joined", [False, True])
+def test_shortcuts_of_maps_from_raw_bits(joined):
+    """The input is flat until a layer reads it as maps."""
+
+    class FromBits(Reordered):
+        def forward(self, x):
+            y = torch.cat([self.cut(x), self.norm(self.inner(self.cut(x)))[:, :1]], 1)
+            return self.out(self.cut(y).flatten(1))
+
+    module = trained(FromBits(None, 2, first=False) if joined else Reordered(nn.Identity(), 2, first=False))
+    module.out = nn.Linear(27 if joined else 18, 3)
+    X = samples((2, 3, 3), 100)
+    found = sg.from_torch(module, torch.zeros(1, 2, 3, 3), inputs=sg.Bits())
+    assert np.abs(found.logits(X.reshape(100, -1)) - scores(module, X)).max() < 1e-11
+
+
+@pytest.mark.parametrize("dead", [[0], [1], [0, 1], [0, 1, 2]])
+def test_layers_that_read_constants(dead):
+    """A batch norm whose gamma is 0 leaves nothing of the values before it."""
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first = nn.Sequential(Rows(5, 4, bias=False), nn.BatchNorm1d(4))
+            self.inner = nn.ModuleList([Rows(4, 4, bias=False) for _ in range(2)])
+            self.norms, self.cut = nn.ModuleList([nn.BatchNorm1d(4) for _ in range(2)]), Cut()
+            self.out = nn.Linear(4, 3)
+
+        def forward(self, x):
+            x = self.first(x)
+            for layer, norm in zip(self.inner, self.norms, strict=True):
+                x = x + norm(layer(self.cut(x)))
+            return self.out(self.cut(x))
+
+    module = trained(Block())
+    for k in dead:
+        (module.first[1], *module.norms)[k].weight.data.zero_()
+    X = samples((5,))
+    found = sg.from_torch(module, torch.zeros(1, 5), inputs=sg.Bits())
+    assert np.abs(found.logits(X) - scores(module, X)).max() < 1e-11
+
+
+def test_splits_of_onnx_files_are_refused_with_a_way(tmp_path):
+    pytest.importorskip("onnx")
+    module = trained(Reordered(lambda x: torch.cat(torch.split(x, 2, 1)[::-1], 1)))
+    path = exported(module, (1, 3, 3), tmp_path / "net.onnx")
+    with pytest.raises(FileError, match=r"Split.*it splits a tensor. Export slices instead: x\[:, :8\]"):
+        sg.read_onnx(path, inputs=sg.Bits())
+
+
 def test_joined_features_of_onnx_files(tmp_path):
     pytest.importorskip("onnx")
 

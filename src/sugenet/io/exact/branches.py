@@ -356,6 +356,12 @@ def neurons_of(value: RealValue, sign: Sign, zero: int) -> LaneNeurons:
     also have steps that are clipped or have a square root. Other sums are compared with sums whose factors
     are integers, at all values of the terms.
     """
+    refuse_if(
+        not value.lanes,
+        value.where,
+        "the values that it reads are the same for all samples. Leave out the layers before it, or train "
+        "them again.",
+    )
     count = value.shape[0]
     lines, later = [pipelines(term.steps, count) for term in value.terms], pipelines(value.later, count)
     several = len(lines) > 1 or value.added is not None
@@ -406,8 +412,10 @@ def _constant(term: _RealTerm) -> Row:
 
 def _wide(term: _RealTerm) -> Array:
     """Return the exact weights of a term over the values of its lanes."""
-    kernels = term.reads.over(_kernel(term))
-    return np.concatenate([kernels[lane] for lane in term.reads.lanes], axis=1)
+    kernel = _kernel(term)
+    kernels = term.reads.over(kernel)
+    none = kernel[:, :0]  # if all that it reads is constant
+    return np.concatenate([none, *(kernels[lane] for lane in term.reads.lanes)], axis=1)
 
 
 def _combined(value: RealValue, scales: Sequence[Row], bits: Sequence[Row]) -> tuple[Array, Window]:
@@ -550,7 +558,7 @@ def _mixed_neurons(
     starts = [_constant(term) for term in value.terms]
     ends = [
         tuple(
-            np.concatenate([getattr(lane, end) for lane in term.reads.lanes])[:, None, None]
+            np.concatenate([[], *(getattr(lane, end) for lane in term.reads.lanes)])[:, None, None]
             for end in ("low", "high")
         )
         for term in value.terms

@@ -406,7 +406,8 @@ def kernel_over(
     for sources, weights, window in pieces:
         kernel = np.zeros((len(weights), total, *common.kernel), weights.dtype)
         y, x = ((common.pads[k] - window.pads[k]) // common.dilation[k] for k in (0, 1))
-        inside = np.concatenate([starts[source] + np.arange(source.shape[0]) for source in sources])
+        each = [starts[source] + np.arange(source.shape[0]) for source in sources]
+        inside = np.concatenate([np.arange(0), *each])
         kernel[:, inside, y : y + window.kernel[0], x : x + window.kernel[1]] = weights
         kernels.append(kernel)
     shape = (total, *common.shape[1:])

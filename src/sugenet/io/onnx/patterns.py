@@ -62,6 +62,10 @@ _RESIDUAL = (
 
 def elementwise(node: Node, values: Sequence[Value | None], fold: Folder) -> Data:
     """Read one elementwise operation, at least one of whose inputs is data."""
+    refuse_if(
+        node.op == "Split",
+        "it splits a tensor. Export slices instead: x[:, :8] and x[:, 8:] in place of chunk or split.",
+    )
     tables = [value for value in values if isinstance(value, SignTable)]
     data = [value for value in values if value is not None and not isinstance(value, Constant)]
     refuse_if(

@@ -72,7 +72,7 @@ class Operation:
         elif any(self.expected.node is signal.node for _, signal in self.tracked):
             return self._compare_numbers()
         else:
-            self._compare_layer()
+            self._of_one_kind()._compare_layer()
         return True
 
     # -- numbers, each by itself -----------------------------------------------------------------------------
@@ -174,6 +174,16 @@ class Operation:
         return max((abs(v) for v in self._scalars() if np.isfinite(v)), default=0.0)
 
     # -- layers, and the ends of networks --------------------------------------------------------------------
+
+    def _of_one_kind(self) -> Operation:
+        """Return the operation with all arguments over maps, if some are and some are not."""
+        if len({len(signal.node.shape) for _, signal in self.tracked}) == 1:
+            return self
+        laid = [(tensor, signal, signal.maps(self.where)) for tensor, signal in self.tracked]
+        return replace(
+            self,
+            tracked=[(tensor, replace(old, node=new.node, order=new.order)) for tensor, old, new in laid],
+        )
 
     def _compare_layer(self) -> None:
         """Compare a layer, pooling, or a sum of branches on samples of several magnitudes.

@@ -63,6 +63,10 @@ class SignalNode:
             self._known[key] = make()
         return self._known[key]  # type: ignore[no-any-return]
 
+    def maps(self, shape: tuple[int, ...], last: bool, where: str) -> SignalNode:
+        """Return this node, and all before it, over maps."""
+        return self.once(("maps", shape, last), lambda: _reshaped(self, shape, last, where))
+
     def path(self) -> Iterator[SignalNode]:
         """Yield all nodes up to this one, first to last."""
         return iter(_path_since(self, None))
@@ -183,28 +187,33 @@ class Signal:
             and self.node.shape[1:] == shape[1:]
             and np.array_equal(self.order.reshape(shape[0], -1), chosen[:, None] * per + np.arange(per))
         ):
-            picked = _picking(where, chosen, self.node.shape)
-            made = self.node.once(
-                ("picked", chosen.tobytes()),
-                lambda: replace(
-                    self.node.then(Branches(where, ((picked,),))), branches=(self.node.then(picked),)
-                ),
-            )
-            return Signal(made, natural.reshape(self.shape))
+            return Signal(self._picked(where, chosen), natural.reshape(self.shape))
         for last in (False, True):
             laid = (
                 natural if not last else natural.reshape(*shape[1:], shape[0]).transpose(2, 0, 1).reshape(-1)
             )
             if np.array_equal(self.order.reshape(-1), laid):
-                made = self.node.once(
-                    ("maps", shape, last),
-                    lambda last=last: _reshaped(self.node, shape, last, where),  # type: ignore[misc]
-                )
-                return Signal(made, natural.reshape(self.shape))
+                return Signal(self.node.maps(shape, last, where), natural.reshape(self.shape))
         raise FileError(
             f"{where}: reads maps of shape {shape} made from values of shape {self.node.shape} in another "
             "order. Flat features can become maps at the input only, "
             "and axes be permuted only before the first layer."
+        )
+
+    def natural(self, where: str) -> Signal:
+        """Return the signal over flat features that have the order of the program."""
+        if np.array_equal(self.order, np.arange(self.node.shape[0])):
+            return self
+        return natural(self._picked(where, self.order), self.shape)
+
+    def _picked(self, where: str, chosen: Indices) -> SignalNode:
+        """Return the node of some channels of this one."""
+        picked = _picking(where, chosen, self.node.shape)
+        return self.node.once(
+            ("picked", chosen.tobytes()),
+            lambda: replace(
+                self.node.then(Branches(where, ((picked,),))), branches=(self.node.then(picked),)
+            ),
         )
 
     def channels(self, where: str) -> Signal:
@@ -283,12 +292,14 @@ class Signal:
 
 def joined(where: str, left: Signal, right: Signal, sign: int, actual: Doubles) -> Signal:
     """Return the sum of two signals, or their difference: a shortcut."""
-    refuse_if(
-        left.node.shape != right.node.shape or not np.array_equal(left.order, right.order),
-        where,
-        f"it adds values of shapes {left.node.shape} and {right.node.shape}, or in different "
-        "orders. Only additions of the same shape and order can be read.",
-    )
+    if left.node.shape != right.node.shape or not np.array_equal(left.order, right.order):
+        left, right = aligned(where, [left, right])
+        refuse_if(
+            left.shape != right.shape,
+            where,
+            f"it adds values of shapes {left.shape} and {right.shape}. Only values of the same shape can be "
+            "added: pick or repeat channels by a layer before it.",
+        )
     ends = [left.node, right.node]
     if sign < 0:
         ends[1] = right.node.then(Affine(where, -np.ones(1), np.zeros(1)))
@@ -305,16 +316,18 @@ def concatenated(where: str, parts: Sequence[Signal], axis: int, actual: Doubles
         return replace(parts[0], order=order)
     refuse_if(axis != 0, where, "joins values along another axis than the channels.")
     count, start, ends = actual.shape[1], 0, []
-    for part in parts:
-        flat = actual.ndim == 2
-        laid = part.flat(where) if flat else part.maps(where)
-        channels = laid.order if flat else np.arange(part.shape[0])
+    for part in aligned(where, parts):
         placed = np.full(count, -1)
-        placed[start : start + len(channels)] = channels
-        ends.append(laid.node.then(_picking(where, placed, laid.node.shape)))
-        start += len(channels)
+        placed[start : start + part.shape[0]] = np.arange(part.shape[0])
+        ends.append(part.node.then(_picking(where, placed, part.node.shape)))
+        start += part.shape[0]
     order = np.arange(actual[0].size).reshape(actual.shape[1:])
     return Signal(_met(where, ends, order, actual), order)
+
+
+def aligned(where: str, parts: Sequence[Signal]) -> list[Signal]:
+    """Return signals with their numbers in natural order, all over maps or all over flat features."""
+    return [part.flat(where).natural(where) if part.order.ndim == 1 else part.maps(where) for part in parts]
 
 
 def _picking(where: str, channels: Indices, shape: tuple[int, ...]) -> LinearOp | Convolution:
@@ -418,10 +431,10 @@ def _reshaped(node: SignalNode, shape: tuple[int, ...], last: bool, where: str) 
             return values.reshape(len(values), *shape[1:], shape[0]).transpose(0, 3, 1, 2)
         return values.reshape(len(values), *shape)
 
-    reshaped = SignalNode(shape, laid(first.values), channels_last=last)
-    for step in later:
-        reshaped = SignalNode(shape, laid(step.values), step.op, reshaped, reach=step.reach)
-    return reshaped
+    if node.before is None:
+        return SignalNode(shape, laid(node.values), channels_last=last)
+    before = node.before.maps(shape, last, where)
+    return SignalNode(shape, laid(node.values), node.op, before, reach=node.reach)
 
 
 def _agree(expected: Doubles, actual: Doubles, where: str, size: float = 0.0) -> None:
