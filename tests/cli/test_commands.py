@@ -228,6 +228,7 @@ def test_a_network_trained_against_a_region_is_swept(capsys, tmp_path):
         ),
         (["trace", "digits", "--index", "1", "--limit", "-1"], "--limit -1 must not be negative"),
         (["predict", "digits", "--limit", "-1"], "--limit -1 must not be negative"),
+        (["overview", "digits", "--limit", "0"], "--limit 0 must be at least 1"),
         (["predict", "digits", "--threads", "99999999999"], "--threads 99999999999 must be from 1 to 1024"),
         (["predict", "digits", "--threads", "0"], "--threads 0 must be from 1 to 1024"),
         (["predict", "digits", "--label-column", "kind"], "--label-column kind needs a CSV file"),

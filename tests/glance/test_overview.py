@@ -376,3 +376,14 @@ def test_bounds_are_rounded_so_that_they_stay_true():
     seen = sg.overview(Network.of_bits([], head), [[1], [-1]])
     numbers = [claim.words.rpartition(" ")[2] for claim in seen.prototypes.claims]
     assert numbers == ["0", "1.33334"]  # 4/3 is larger than 1.33333
+
+
+def test_nothing_is_called_proved_if_the_time_was_up_at_once():
+    net = Network.of_bits([], Head([[1, 1], [-1, 0]]), classes=["on", "off"])
+    seen = sg.overview(net, [[1, 1]], time_limit=0)
+    lines = str(seen.prototypes).splitlines()
+    assert [line.strip() for line in lines[1:]] == [
+        "on: largest margin at least 3; the weights allow at most 3",
+        "off: largest margin unknown; the weights allow at most 3",
+    ]
+    assert not seen.claims

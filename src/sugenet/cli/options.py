@@ -69,6 +69,8 @@ def whole(low: int | None = 0, high: int | None = None) -> Callable[[str], int]:
             raise SugenetError(f"{text} must be from {low} to {high}")
         if low == 0 and value < 0:
             raise SugenetError(f"{text} must not be negative")
+        if high is None and low is not None and value < low:
+            raise SugenetError(f"{text} must be at least {low}")
         return value
 
     return typed(read)

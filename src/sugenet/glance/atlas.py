@@ -115,9 +115,10 @@ class Atlas(Plottable):
 
     def __str__(self) -> str:
         marked = sum(bool(one.marks) for one in self.neurons)
-        count = len(self.neurons)
+        count, families = len(self.neurons), len(self.families)
         lines = [
-            f"{count:,} {'neuron' if count == 1 else 'neurons'} in {len(self.families):,} families, "
+            f"{count:,} {'neuron' if count == 1 else 'neurons'} in "
+            f"{families:,} {'family' if families == 1 else 'families'}, "
             f"{marked:,} with a mark; shares of {self.samples:,} samples"
         ]
         ranked = sorted(self.neurons, key=lambda one: -(one.decides or 0))

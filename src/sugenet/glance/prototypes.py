@@ -46,6 +46,9 @@ class Prototype:
 
     def __str__(self) -> str:
         bound = roughly(self.bound, up=True)
+        if self.claim is None:  # the time was up before any proof
+            found = "unknown" if self.best is None else f"at least {roughly(self.best, up=False)}"
+            return f"{self.label}: largest margin {found}; the weights allow at most {bound}"
         if self.best is None:
             return f"{self.label}: no input of this class is known; no margin is above {bound}"
         proof = "proved" if self.is_exact else f"proved to be at most {bound}"
