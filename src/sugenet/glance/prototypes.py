@@ -1,7 +1,5 @@
 """What each class looks for: its votes times the templates, the closest sample, and the largest margin."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -47,8 +45,8 @@ class Prototype:
     def __str__(self) -> str:
         bound = roughly(self.bound, up=True)
         if self.claim is None:  # the time was up before any proof
-            found = "unknown" if self.best is None else f"at least {roughly(self.best, up=False)}"
-            return f"{self.label}: largest margin {found}; the weights allow at most {bound}"
+            margin = "unknown" if self.best is None else f"at least {roughly(self.best, up=False)}"
+            return f"{self.label}: largest margin {margin}; the weights allow at most {bound}"
         if self.best is None:
             return f"{self.label}: no input of this class is known; no margin is above {bound}"
         proof = "proved" if self.is_exact else f"proved to be at most {bound}"
