@@ -177,7 +177,7 @@ def method_lacks(name, function, *, is_held):
             missing.append(f"parameter {parameter.name}")
         elif parameter.default is not parameter.empty and "default: " not in texts[parameter.name]:
             missing.append(f"default of {parameter.name}")
-    if signature.return_annotation != "None" and not {"Returns", "Yields"} & set(found):
+    if signature.return_annotation not in ("None", None) and not {"Returns", "Yields"} & set(found):
         missing.append("Returns")
     return missing
 

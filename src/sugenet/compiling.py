@@ -10,8 +10,6 @@ compiled when they are first needed. Interactive commands call `compile_in_backg
 user waits for the compiler once, not in each of the first commands.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 import sys

@@ -1,7 +1,5 @@
 """Columns of one type each, and the pandas data frame that they make. pandas is imported on use."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Mapping, Sequence
 from typing import Any, NamedTuple
 

@@ -3,8 +3,6 @@
 This file imports nothing heavy: a worker calls it first, while it starts.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal

@@ -1,7 +1,5 @@
 """Reading of user arguments: exact numbers, ordered sequences, and values as shown in messages."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet

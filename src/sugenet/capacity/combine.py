@@ -1,7 +1,5 @@
 """Set functions made of others: the conjugate as a view, pointwise join and meet, nested levels."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

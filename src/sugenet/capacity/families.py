@@ -5,8 +5,6 @@ the least of them are found level by level, from the highest: minimal transversa
 level that the criteria taken before do not meet.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import islice
 

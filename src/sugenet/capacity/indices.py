@@ -10,8 +10,6 @@ where Banzhaf gives all 2^(n-t) sets A the same weight. Shapley gives all sizes 
 Two facts hold for all families: criteria that never matter can be left out, and the indices are linear in mu.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from fractions import Fraction

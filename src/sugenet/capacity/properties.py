@@ -5,8 +5,6 @@ Families answer by formula, for any number of criteria (docs/theory.md 6.4, 6.7)
 most 24 criteria answers by its table. Tests are exact on floats, too.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Iterable, Mapping
 from fractions import Fraction

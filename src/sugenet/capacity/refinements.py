@@ -5,8 +5,6 @@ Leximin and leximax are keys: tuples that compare as the refinement says. Discri
 vectors after deleting what they have in common; as that depends on both, there is no key.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 

@@ -8,8 +8,6 @@ in order, so these two enclose every other chain. The capacity at which they mee
 law of the chain, which is uniform. All arithmetic is on integers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction

@@ -5,8 +5,6 @@ A table is indexed by bit mask. Reshaped to (rest, 2, step), its middle axis is 
 every transform is n sweeps over the whole table, O(n 2^n).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from math import lcm

@@ -1,7 +1,5 @@
 """Sugeno utility functionals: a Sugeno integral of one utility per attribute (docs/theory.md 11.1)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -5,8 +5,6 @@ at least s. So "k gets less than t" or "m gets at least s" is true, and the amou
 minimum cost of each sample beyond its amounts is due in addition (docs/theory.md 10.5).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 

@@ -6,8 +6,6 @@ not 1.0 and not text. A number is an integer, a finite float, or text in lowest 
 read exactly.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from fractions import Fraction

@@ -5,8 +5,6 @@ shows that this feature is necessary. A reason must intersect the changed featur
 a smaller reason would be a smaller hitting set.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

@@ -5,8 +5,6 @@ from the question and not from the certificate. The share may fall and rise agai
 "minimal" says that no single feature can be dropped, and "minimum" that no smaller set reaches the share.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from fractions import Fraction

@@ -3,8 +3,6 @@
 They complete commands, options, values and models.
 """
 
-from __future__ import annotations
-
 import argparse
 from argparse import Namespace
 from collections.abc import Callable, Iterator

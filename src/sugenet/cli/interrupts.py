@@ -3,8 +3,6 @@
 A thread receives the signal even while compiled code runs, unlike Python's own handlers.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

@@ -4,8 +4,6 @@ By Dilworth's theorem, they are as many as the largest set without two elements 
 one bipartite matching, and prove each other optimal.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

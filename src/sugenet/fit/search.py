@@ -4,8 +4,6 @@ Every candidate is scored on a part of the samples that it has not learned from.
 further parts, until one is left. Test samples take no part.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from math import inf, sqrt

@@ -4,8 +4,6 @@ A file is read into columns of numbers and categories, or into rated alternative
 exact numbers.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -4,8 +4,6 @@ All shares are about given samples, exactly. That a neuron is constant, a copy o
 nothing is stated for all inputs, with a certificate.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Claims of an overview: a sentence, the network that it is about, and the answer that proves it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction

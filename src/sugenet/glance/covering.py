@@ -1,7 +1,5 @@
 """Rules with support: few proved rules that cover most of the given samples."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

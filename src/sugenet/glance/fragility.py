@@ -1,7 +1,5 @@
 """Where a network is fragile: features that turn samples alone, pairs that turn them together, and radii."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Weight of each neuron of the last layer in the vote for the classes: Shapley and Banzhaf values."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import combinations
 

@@ -1,7 +1,5 @@
 """`overview`: what a whole network does, on samples and for all inputs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

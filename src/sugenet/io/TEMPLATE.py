@@ -5,8 +5,6 @@ Then add a function with all common options to ``importers.py``, the file ending
 generator of such files to ``tests/fuzzing``.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -2,8 +2,6 @@
 neuron that differs is reported with both values.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass

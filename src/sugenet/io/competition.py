@@ -6,8 +6,6 @@ written as floats. Before anything is written, the inputs are read back as exact
 the query by the definition, in exact arithmetic.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction

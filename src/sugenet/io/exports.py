@@ -6,8 +6,6 @@ such change exists. Next to each file, ``NAME.map.json`` explains the variables 
 back into a raw sample.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass

@@ -5,8 +5,6 @@ Every signature lists every option, so that ``help(read_onnx)`` shows them all. 
 options that it takes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -3,8 +3,6 @@
 Nothing is guessed. Data that does not fit the model is refused, with its position.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import re

@@ -7,8 +7,6 @@ The reader supports the part of SMT-LIB that the competitions use: ``declare-con
 network with tensors instead (see `vnnlib_parsing`) and also has ``==``.
 """
 
-from __future__ import annotations
-
 import gzip
 import os
 import re

@@ -5,8 +5,6 @@ are numbered in row-major order, like the values of the ONNX tensor in memory. S
 X_2 in version 1.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from fractions import Fraction

@@ -4,8 +4,6 @@ Each prints as a sentence and is written to JSON and read back (`answer_of`). It
 those of its parts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -4,8 +4,6 @@ Each asks as few questions about the parts as possible, with `verify`, `whatif` 
 certificates.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, Literal

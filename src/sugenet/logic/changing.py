@@ -5,8 +5,6 @@ choice by these bounds, then asks `whatif` about its parts, which raises or conf
 this until the cheapest choice by bounds really has that cost.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Composites of several readings, such as a sum of digits: their value follows from the readings."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -9,8 +9,6 @@ with 1 for the most probable value:
   whose possibility of every set is at least the probability of the set (Dubois, Prade).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Context, Decimal
 from fractions import Fraction

@@ -4,8 +4,6 @@ A claim has the checker's form, a small network over the classes of the readings
 so the checker follows clauses instead of searching.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction

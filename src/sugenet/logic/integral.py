@@ -7,8 +7,6 @@ phi; for a Boolean phi it is mu of its models. If mu is the possibility of the r
 `read` as gaps. Any other capacity of `sugenet.capacity` over the interpretations works, too.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ A condition compares a reading with a value, or two readings with each other. Co
 blanks or signs in it goes into quotes. An error gives the position, counted from 1.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from contextlib import suppress

@@ -2,8 +2,6 @@
 tie-reachable neurons. The kinds of its features follow.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import groupby
 

@@ -13,8 +13,6 @@ report for each neuron whether a sum of exactly zero can occur. If it cannot, al
 agree.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, Literal, TypedDict

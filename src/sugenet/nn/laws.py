@@ -7,8 +7,6 @@ A law has two readings, which share only its syntax: `holds` evaluates it on raw
 it as clauses over steps and categories of the features. At least one literal of each clause must hold.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -5,8 +5,6 @@ about every feature. `answer_of` checks that its fields fit each other and the q
 each claim with the certificates, proves it again, or reports it as not covered.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal

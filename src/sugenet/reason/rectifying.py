@@ -6,8 +6,6 @@ is known, and so is the threshold from which on it changes. Each such neuron giv
 missed, and the first one that is proved is a least one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction

@@ -6,8 +6,6 @@ certificate. The displayed value is a typeable value of the same step, slightly 
 the condition for the class: ``mean radius from 13.2 to 12.6 (below 12.62)``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction

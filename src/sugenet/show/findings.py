@@ -1,7 +1,5 @@
 """Findings of a report: the questions about one decision, asked one after another within a time limit."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction

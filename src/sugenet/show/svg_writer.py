@@ -5,8 +5,6 @@ it. No information is in colour alone: there are also shapes, frames, hatching a
 used, no styles, scripts or ids.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager

@@ -6,8 +6,6 @@ Selected samples have a section with their answer, its figure and its certificat
 The page is one file that loads nothing. One small script sorts the table; the table is complete without it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from shlex import quote

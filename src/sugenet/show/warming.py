@@ -1,7 +1,5 @@
 """Compilation of all kernels in advance, for installations that are shared with others."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager

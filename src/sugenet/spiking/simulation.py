@@ -3,8 +3,6 @@
 It is the slow and obvious twin of unrolling: it follows the recurrence itself, without closed forms.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

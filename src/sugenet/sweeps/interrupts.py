@@ -1,7 +1,5 @@
 """Ctrl-C and time limits of a sweep: which process handles an interrupt, and when."""
 
-from __future__ import annotations
-
 import _thread
 import multiprocessing.resource_tracker
 import signal

@@ -6,8 +6,6 @@ as ``7/2`` in files, since a float would round them. Under L2 they are sums of s
 columns of the changed sample follow.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import os

@@ -1,7 +1,5 @@
 """Ask one question about every sample of a data set, with many workers and one results file: `sweep`."""
 
-from __future__ import annotations
-
 import os
 import platform
 from collections import Counter

@@ -4,8 +4,6 @@ JSON.
 The page, the server and files with precomputed answers use this module.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction

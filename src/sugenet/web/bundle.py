@@ -6,8 +6,6 @@ exports, in the order of their dependencies. So the page opens from disk, where 
 modules. Comment lines are dropped; everything else in a module is unchanged.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from base64 import b64encode

@@ -1,7 +1,5 @@
 """Answers about several samples, and an overview of the network, for the page: text, and figures as SVG."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

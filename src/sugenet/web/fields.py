@@ -3,8 +3,6 @@
 A question is checked field by field, so that the error names the wrong field.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import isfinite

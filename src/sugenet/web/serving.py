@@ -10,8 +10,6 @@ limits, or has different ones:
 - what is not HTTP is answered in plain text, without the headers that browsers obey.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

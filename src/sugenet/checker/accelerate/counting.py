@@ -8,8 +8,6 @@ to the part of the first feature, in order, that it changes.
 """
 # mypy: disable-error-code="no-untyped-call,untyped-decorator,import-untyped"
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass

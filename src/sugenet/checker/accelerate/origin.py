@@ -3,8 +3,6 @@
 To be ensured: the form is that of the network's file (`network`; a test compares the two).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any

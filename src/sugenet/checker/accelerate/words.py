@@ -10,8 +10,6 @@ No code is shared with the engines.
 """
 # mypy: disable-error-code="no-untyped-call"
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock

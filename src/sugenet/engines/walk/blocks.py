@@ -6,8 +6,6 @@ patterns in a late layer, for which a small, lossy cache suffices. So such a wal
 labels, not patterns.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice

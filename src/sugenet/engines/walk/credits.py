@@ -5,8 +5,6 @@ move has credit for the part that it brings. If the moves that still fit into th
 credit together, none of their sets is a violation. Each case of the goal is searched separately.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

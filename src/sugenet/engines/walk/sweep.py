@@ -4,8 +4,6 @@ A walk collects patterns until its buffer is full. Those that are not in the tab
 and added to it. A full table is emptied. The result does not depend on the number of threads.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

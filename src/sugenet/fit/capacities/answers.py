@@ -4,8 +4,6 @@ Each answer is read from its certificate, both when it is found and when it is l
 tolerance lie between two envelopes (docs/theory.md 10.1).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction

@@ -5,8 +5,6 @@ The module finds the smallest set of samples to drop so that some capacity fits 
 one chain.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from fractions import Fraction
 from numbers import Integral

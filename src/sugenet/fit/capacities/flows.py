@@ -5,8 +5,6 @@ maximum flow for the leading bits can grow only a little with the next bits. The
 growth.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any

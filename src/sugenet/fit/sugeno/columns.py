@@ -1,7 +1,5 @@
 """Features and targets as chains of levels, worst first: numbers by cuts or groups, names by their order."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

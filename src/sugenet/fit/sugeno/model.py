@@ -9,8 +9,6 @@ nested weighted thresholds (docs/theory.md 11.3). It is also the maximum of Suge
 for each minimal way to reach a level.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Run networks stored as plain arrays like the programs of their authors, to verify the reader."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

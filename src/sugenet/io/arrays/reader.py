@@ -2,8 +2,6 @@
 BNNQuanalyst's folders of CSV files.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from math import isfinite
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Raw features, layers and the head in C."""
 
-from __future__ import annotations
-
 from math import ceil, inf
 from typing import Any
 

@@ -8,8 +8,6 @@ their own order. Convolutions and pooling read them pixel by pixel, with separat
 channels.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any

@@ -4,8 +4,6 @@ The file has a self-test: samples with their match counts by the definition. If 
 combinations of states, these are all of them. Otherwise the samples are directed to thresholds of neurons.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from math import gcd

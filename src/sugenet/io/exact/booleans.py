@@ -3,8 +3,6 @@
 A Boolean ``x >= threshold`` is a bit of the encoder, so that questions and answers are about the feature.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, nextafter

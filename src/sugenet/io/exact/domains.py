@@ -2,8 +2,6 @@
 thresholds of signs and quantizers on them.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

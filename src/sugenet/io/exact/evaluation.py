@@ -6,8 +6,6 @@ the exact value is within the bound before the sign. Sums of multiples of one po
 are exact in floats. There the bound is 0, and even a tie counts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction

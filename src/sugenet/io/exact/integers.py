@@ -5,8 +5,6 @@ past the layers between by neurons that repeat them (weight 1, steps 1..top). So
 layer that reads both.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

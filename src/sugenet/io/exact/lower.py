@@ -8,8 +8,6 @@ The chain is processed once. At every point the signal is one of three things:
 - sums of levels that wait for their sign or their stairs, with the steps between
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction

@@ -8,8 +8,6 @@ the number of channels. So the kernel contains the order, and readers of the lay
 the file. A pool becomes the convolution that counts its window.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from math import prod

@@ -6,8 +6,6 @@ time, and is then simply the lower (or upper) of two values. No rule for sign(0)
 would express that.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction

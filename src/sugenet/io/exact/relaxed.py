@@ -6,8 +6,6 @@ and the last sign that can be lowered. The operations before and after it are co
 nothing about the exact part.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import prod

@@ -2,8 +2,6 @@
 layer reports list flipped and constant channels, and channels where zero can occur.
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from math import inf
 from typing import Any

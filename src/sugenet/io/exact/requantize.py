@@ -9,8 +9,6 @@ ratio
 from one side. The simplest fraction between all bounds is used, and every pair is checked again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, TypeAlias

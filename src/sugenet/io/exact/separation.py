@@ -6,8 +6,6 @@ some integers p have sums that are on the same side of an integer threshold. The
 and are verified at all combinations: for each choice of all u but one, the two sums at the threshold decide.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from math import prod

@@ -5,8 +5,6 @@ Elementwise operations change the values of levels, and linear ones make sums of
 unrolled, and written as the different neurons that a convolution has at its borders.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction

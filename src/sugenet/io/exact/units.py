@@ -8,8 +8,6 @@ share it, so that their ratios stay exact. Factors without a short common unit a
 resulting error bound is passed on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from math import gcd, isqrt, lcm

@@ -1,7 +1,5 @@
 """Read the `Circuit` of torchlogix, a list of gates in any shape, as layers of gates."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from math import prod

@@ -1,7 +1,5 @@
 """Run logic-gate networks gate by gate, from their truth tables, to verify the reader."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -5,8 +5,6 @@ The number of a gate is its truth table, read as a binary number: the bit worth 
 00, the bit worth 1 that for 11. So 1 is AND, 7 is OR and 6 is XOR, as in difflogic and torchlogix.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -3,8 +3,6 @@ next to thresholds. The references are an interpreter of the gates and, for a Py
 itself.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

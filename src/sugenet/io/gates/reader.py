@@ -4,8 +4,6 @@ Modules are recognized by the names of their classes and read through their attr
 compared with a run of the module itself.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from pathlib import Path

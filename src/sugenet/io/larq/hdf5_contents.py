@@ -5,8 +5,6 @@ both into an error. Nothing in a file is run, no link out of it is followed, and
 its size has been checked.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from itertools import takewhile

@@ -4,8 +4,6 @@ Imports are compared with this interpreter. It shares only the parser of the fil
 processed tap by tap on (samples, height, width, channels), and quantizers one output at a time.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence

@@ -5,8 +5,6 @@ weights (`.h5`). Its configuration names the layers, including those of nested m
 by the names that Keras 2 gives, or by their positions in Keras 3.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import zipfile

@@ -12,8 +12,6 @@ Layers of hls4ml (`BinaryDense`, `TernaryDense` and their convolutions) use a ke
 becomes -1, as do positive numbers that are lost next to 1/2 in the layer's floats.
 """
 
-from __future__ import annotations
-
 import ast
 from dataclasses import dataclass
 from math import inf

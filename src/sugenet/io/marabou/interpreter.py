@@ -2,8 +2,6 @@
 variable has a value. It does not use layers.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -14,8 +14,6 @@ biases written as separate equations become part of the layer before them. A sig
 it, such as sign(sign(x) + 0.1), is that sign.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction

@@ -5,8 +5,6 @@ change of any bit in the header, the padding or a tensor, for every layout of th
 digest shows damage, not forgery.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from math import prod

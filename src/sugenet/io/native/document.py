@@ -4,8 +4,6 @@ See docs/format.md. Every network has exactly one representation, and reading re
 not trusted: each size is compared with the tensor that it describes before an array is created.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 from itertools import accumulate

@@ -1,7 +1,5 @@
 """Save networks to `.sugenet` files and load them: exact, with a digest, atomic (docs/format.md)."""
 
-from __future__ import annotations
-
 import io
 import os
 

@@ -1,7 +1,5 @@
 """Layers of a `.sugenet` file: their entries in the document, and their tensors (docs/format.md)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from fractions import Fraction

@@ -3,8 +3,6 @@
 A file is one graph: nodes by name, each with its type and its arrays, and edges from node to node.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from dataclasses import dataclass

@@ -2,8 +2,6 @@
 are at, next to and beyond the numbers of the node, which samples of the whole network may never reach.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod

@@ -3,8 +3,6 @@
 The same functions compute the three values of a sign (`patterns`), so each operation has one definition.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -5,8 +5,6 @@ Sizes are checked before memory is allocated. Tensors in side files are read onl
 model.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field

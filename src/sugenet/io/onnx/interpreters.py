@@ -1,7 +1,5 @@
 """Interpreters of an ONNX file: our interpreter of its operators, and ONNX Runtime if it is installed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any

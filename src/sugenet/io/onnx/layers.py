@@ -1,7 +1,5 @@
 """Read the layers of an ONNX graph: matrix products, convolutions, pooling and padding."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from math import prod

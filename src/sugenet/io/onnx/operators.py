@@ -7,8 +7,6 @@ is refused by name. Shape rules define the result of Reshape, Flatten, Transpose
 Expand, and the axes of an operator.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod

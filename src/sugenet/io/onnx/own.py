@@ -5,8 +5,6 @@ the file. The property is believed only if writing that network again gives the 
 operations of the file are run on samples near thresholds, by the interpreter of operators.
 """
 
-from __future__ import annotations
-
 from base64 import b64decode
 from binascii import Error as Base64Error
 from dataclasses import replace

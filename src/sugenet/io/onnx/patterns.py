@@ -5,8 +5,6 @@ Sign, Where over a comparison, Sign(Sign(x) + 0.1), comparison-cast-scale-shift,
 and straight-through residues.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction

@@ -5,8 +5,6 @@ Names of tensors and nodes decide nothing. An unsupported node becomes a `Failur
 the class scores depend on it.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

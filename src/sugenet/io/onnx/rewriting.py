@@ -10,8 +10,6 @@ skipped by name.
 in files of Brevitas (QCDQ), become the one `Quant` that they are. Then the file is read as QONNX.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace

@@ -5,8 +5,6 @@ Every sum consists of integers below 2^24 (float32) or 2^53 (float64), so it is 
 summation. Raw features are compared with their cuts in float64. Operator set 15, file format version 8.
 """
 
-from __future__ import annotations
-
 import os
 from base64 import b64encode
 from collections.abc import Mapping, Sequence

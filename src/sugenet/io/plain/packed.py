@@ -2,8 +2,6 @@
 bombs are refused early.
 """
 
-from __future__ import annotations
-
 import os
 import zipfile
 from collections.abc import Iterator

@@ -2,8 +2,6 @@
 were read, so that a reader can refuse unused ones by name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """Read text: strict JSON from a file, CSV row by row, and standard input as UTF-8."""
 
-from __future__ import annotations
-
 import csv
 import json
 import sys

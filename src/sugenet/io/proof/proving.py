@@ -5,8 +5,6 @@ If the source and the network differ by more than rounding, the import is refuse
 operation that differs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from math import prod

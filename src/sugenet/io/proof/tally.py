@@ -3,8 +3,6 @@ The first of each is kept with both numbers. If both follow the same operations,
 the reference is which layer. Otherwise size and order do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

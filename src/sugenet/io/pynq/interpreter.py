@@ -3,8 +3,6 @@
 Imports are compared with this interpreter, which unpacks the words independently.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from sugenet.io.proof.interpreters import SourceInterpreter, Stage, interpreter_of_stages

@@ -8,8 +8,6 @@ are two apart, the bias n - 1 - 2 T is never met. The first layer of a convoluti
 numbers q / 128 and compares the sum with T / 256.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ Only this file depends on the certificate format. `Lemmas` are those of the proo
 `Resolution`, only over clauses, is found by a SAT solver, for any kind of proof.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction

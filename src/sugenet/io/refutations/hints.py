@@ -5,8 +5,6 @@ conclusion of a counting constraint is first written as a separate clause (``i c
 permanently true becomes a unit clause, so that later hints are short.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 

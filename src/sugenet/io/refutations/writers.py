@@ -5,8 +5,6 @@ variable numbers are those of `sugenet.checker.accelerate.thresholds`. Clauses h
 these.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, chain, pairwise
 from math import gcd

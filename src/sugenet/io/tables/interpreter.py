@@ -1,7 +1,5 @@
 """Run a network of look-up tables by looking up, to verify the reader."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

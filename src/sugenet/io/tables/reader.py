@@ -5,8 +5,6 @@ implicant of a cover, in a layer of its own, and one for the OR. The cover is th
 complement, whichever is smaller.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any

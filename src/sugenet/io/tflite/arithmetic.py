@@ -11,8 +11,6 @@ Two sets of kernels round the result differently, where it is near a half:
 The first was confirmed with LiteRT 2.3 on sums next to ties.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import floor, frexp, ldexp
 from typing import Any, Literal, TypeAlias

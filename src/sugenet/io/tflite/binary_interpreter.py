@@ -4,8 +4,6 @@ It shares only the parser of the file and its table of operators with the reader
 the file. Packed signs are words of 32 bits, as in the file. A binary convolution counts bits that differ.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 

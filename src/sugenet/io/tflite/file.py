@@ -3,8 +3,6 @@
 The reader and the interpreter share this module: the bytes and the table of operators, and nothing else.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

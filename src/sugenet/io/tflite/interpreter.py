@@ -5,8 +5,6 @@ the file, (samples, height, width, channels). Sums are rescaled one by one, and 
 thresholds or bisection.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias

@@ -5,8 +5,6 @@ becomes a staircase: weights, and for each output channel the thresholds at whic
 bisection in the kernel's own integer arithmetic (see `arithmetic`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import prod

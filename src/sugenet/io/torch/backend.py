@@ -13,8 +13,6 @@ The upper half is the mirror image of the lower half. If no weight is needed mor
 these are all possible sums. Otherwise a table of all sums is built, weight by weight, if it is small enough.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A module runs itself, in float64 if possible. A state dict is run by PyTorch's o
 according to the architecture.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy

@@ -6,8 +6,6 @@ final operations that keep the largest score the largest.
 `OPERATIONS` is the table of all readable operations, by name in PyTorch's core.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction

@@ -5,8 +5,6 @@ read as such, tensors as views of their storages, and every other name raises a 
 only when its tensor is, and is never larger than its data in the file.
 """
 
-from __future__ import annotations
-
 import pickletools
 import zipfile
 from collections.abc import Callable, Iterator, Mapping

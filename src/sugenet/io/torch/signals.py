@@ -293,7 +293,7 @@ class Signal:
 def joined(where: str, left: Signal, right: Signal, sign: int, actual: Doubles) -> Signal:
     """Return the sum of two signals, or their difference: a shortcut."""
     if left.node.shape != right.node.shape or not np.array_equal(left.order, right.order):
-        left, right = aligned(where, [left, right])
+        left, right = _aligned(where, [left, right])
         refuse_if(
             left.shape != right.shape,
             where,
@@ -316,7 +316,7 @@ def concatenated(where: str, parts: Sequence[Signal], axis: int, actual: Doubles
         return replace(parts[0], order=order)
     refuse_if(axis != 0, where, "joins values along another axis than the channels.")
     count, start, ends = actual.shape[1], 0, []
-    for part in aligned(where, parts):
+    for part in _aligned(where, parts):
         placed = np.full(count, -1)
         placed[start : start + part.shape[0]] = np.arange(part.shape[0])
         ends.append(part.node.then(_picking(where, placed, part.node.shape)))
@@ -325,7 +325,7 @@ def concatenated(where: str, parts: Sequence[Signal], axis: int, actual: Doubles
     return Signal(_met(where, ends, order, actual), order)
 
 
-def aligned(where: str, parts: Sequence[Signal]) -> list[Signal]:
+def _aligned(where: str, parts: Sequence[Signal]) -> list[Signal]:
     """Return signals with their numbers in natural order, all over maps or all over flat features."""
     return [part.flat(where).natural(where) if part.order.ndim == 1 else part.maps(where) for part in parts]
 

@@ -4,8 +4,6 @@ Every size is checked against the next. A state dict does not contain the order,
 its names do not imply them, they must be given. Unused parameters are refused by name.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Run a Tsetlin machine clause by clause, or by tmu itself, to verify the reader."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

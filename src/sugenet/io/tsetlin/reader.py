@@ -5,8 +5,6 @@ when it predicts. The score of a class is the sum of the weights of its clauses 
 is a vote against the class. Among equal scores the lowest class wins.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

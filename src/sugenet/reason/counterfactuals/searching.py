@@ -4,8 +4,6 @@ If costs add up, sets of moves are enumerated by increasing weight; then engines
 than the best. If the cost is the largest change, engines search balls.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace

@@ -4,8 +4,6 @@ The NumPy version of the walk enumerates every combination and uses no bounds.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

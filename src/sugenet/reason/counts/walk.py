@@ -3,8 +3,6 @@
 If there are very many, they are counted by blocks of planes (docs/theory.md 7.12).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

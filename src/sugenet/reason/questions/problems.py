@@ -3,8 +3,6 @@
 For a network over real numbers, it becomes a query over boxes of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction

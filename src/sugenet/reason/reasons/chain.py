@@ -10,8 +10,6 @@ a level, or at or below one. Its inputs get conditions of the same form, each as
 (docs/theory.md 3.4).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace

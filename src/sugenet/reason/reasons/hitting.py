@@ -4,8 +4,6 @@ Reasons and contrastive sets determine each other: all minimal reasons are the m
 contrastive set, and vice versa (docs/theory.md 8.2). So a list of both shows that neither is incomplete.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 

@@ -4,8 +4,6 @@ A set of features is worth 1 if it suffices, else 0. This game is a capacity, an
 focal sets.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -5,8 +5,6 @@ The result is the claim that the class stays in a box, and one counterexample be
 are certified by existing kinds of certificates.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -5,8 +5,6 @@ keeps the class may fall and rise again as features are dropped. So a set is *mi
 feature can be dropped, and *minimum* if no smaller set reaches the share.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction

@@ -5,8 +5,6 @@ An open node is split at a step of one neuron: where its staircase and its hull 
 the kink of a clip. Only integers are used in the proof.
 """
 
-from __future__ import annotations
-
 from base64 import b64encode
 from heapq import heappop, heappush
 from itertools import count

@@ -3,8 +3,6 @@
 It gives no proof, so its answer that there is no solution is not certified.
 """
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor, wait
 from importlib.metadata import version
 from typing import Any

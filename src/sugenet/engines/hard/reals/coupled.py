@@ -7,8 +7,6 @@ excluded. Neighbouring patches agree through their weights, as in `bound`.
 """
 # mypy: disable-error-code="import-untyped"
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -7,8 +7,6 @@ its own width w. A point that seems to meet the conjunction is evaluated exactly
 """
 # mypy: disable-error-code="import-untyped"
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property

@@ -6,8 +6,6 @@ counterexample.
 """
 # mypy: disable-error-code="import-untyped"
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -5,8 +5,6 @@ A float operator between quantizers keeps its integer sums until the quantizer. 
 integer operators of ONNX Runtime.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias

@@ -2,8 +2,6 @@
 score.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import isfinite, prod
 from typing import Any, TypeAlias

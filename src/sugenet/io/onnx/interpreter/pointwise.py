@@ -3,8 +3,6 @@
 The inputs and decisions of the latter are kept for the comparison layer by layer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction

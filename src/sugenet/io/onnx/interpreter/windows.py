@@ -1,7 +1,5 @@
 """Products and sliding windows: matrix products, convolutions, pooling, padding and batch normalization."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod

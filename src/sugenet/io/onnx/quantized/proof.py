@@ -3,8 +3,6 @@ and every score is compared, on random samples and next to steps. The references
 file's operators, and ONNX Runtime if it is installed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any

@@ -8,8 +8,6 @@ ONNX Runtime computes in floats, in an undefined order of additions, are refused
 ``strict=False`` they are read in exact numbers.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import inf, prod
 from typing import Any

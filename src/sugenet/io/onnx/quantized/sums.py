@@ -4,8 +4,6 @@ Each is a pending value until a quantizer reads it. Then it becomes one staircas
 levels and, for each output channel, the thresholds at which the level rises in ONNX Runtime's arithmetic.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
