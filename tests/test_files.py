@@ -171,7 +171,7 @@ def test_a_read_only_file_is_not_replaced(tmp_path, monkeypatch):
     assert path.read_text() == "old"
 
 
-def test_a_folder_that_takes_no_file_is_refused_beforehand(tmp_path, monkeypatch):
+def test_a_folder_that_takes_no_file_is_refused_first(tmp_path, monkeypatch):
     """Even where the file itself could be written: the new one is made beside it."""
     path = tmp_path / "net.sugenet"
     for _ in ("no file yet", "an old file"):

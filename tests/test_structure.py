@@ -652,13 +652,15 @@ def test_help_and_errors_load_nothing_heavy(words):
 
 RETIRED = {
     *("brief", "drawn", "telling", "paying", "keeps", "front", "hunt", "hunting", "leeway", "beforehand"),
-    *("everyone", "stair", "stairs"),
+    *("everyone", "stair", "stairs", "judge", "judges"),
 }
 """Words that no module, class, function, parameter or local variable has in its name."""
+AS_VERBS = {"drawn", "keeps"}
+"""Those of them that say what a test or the page does: a file keeps its columns, a rule is drawn."""
 EMPTY = {"found", "given", "own", "said", "most", "least", "many", "place", "places"}
 """Names that say nothing about a value: no local variable has them."""
-KEPT = {"drawn", "stairs", "stair", "_drawn", "most_common"}
-"""Names of JSON fields and of their attributes, which are part of file formats."""
+KEPT = {"drawn", "_drawn", "most_common"}
+"""Names about random draws, one of them a JSON field, and one of Python."""
 
 
 def words_in(name: str) -> set[str]:
@@ -690,6 +692,14 @@ def retired(source: Path) -> list[str]:
 
 def test_names_have_no_retired_word():
     assert retired(SOURCE) == []
+
+
+def test_names_of_tests_and_of_the_page_have_no_retired_word():
+    tests = dict.fromkeys(Path(__file__).parent.rglob("test_*.py"), r"^ *def (test_\w+)")
+    page = dict.fromkeys(SOURCE.rglob("*.js"), r"^(?:export )?(?:async )?function (\w+)")
+    for path, form in (tests | page).items():
+        names = [path.stem, *re.findall(form, path.read_text(), re.MULTILINE)]
+        assert [one for one in names if words_in(one) & (RETIRED - AS_VERBS)] == [], path.name
 
 
 def test_retired_words_are_seen(tmp_path):

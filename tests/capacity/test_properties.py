@@ -1,4 +1,4 @@
-"""Properties against their definitions on all sets and pairs of sets; the table is the judge."""
+"""Properties against their definitions on all sets and pairs of sets; the table decides."""
 
 from fractions import Fraction
 from itertools import combinations, product

@@ -207,8 +207,8 @@ def test_the_file_and_the_network_have_one_form():
             for _ in range(3):
                 states = [int(rng.integers(coding.states)) for coding in network.encoder.codings]
                 assert read.scores(states) == form.scores(states) == backed(read).scores(states), name
-                assert (form.cut.counts_at(states) == form.stairs.counts_at(states)).all(), name
-            same_arrays(form.stairs, backed(read).stairs)
+                assert (form.expanded.counts_at(states) == form.quantized.counts_at(states)).all(), name
+            same_arrays(form.quantized, backed(read).quantized)
 
 
 def same_arrays(one, two):
@@ -234,7 +234,7 @@ def test_arrays_of_lawful_networks_have_a_last_class_for_broken_laws():
     )
     clauses = (((0, 1.5, True), (1, "a", True)), ((2, 1.0, False), (0, 3.0, True)))
     lawful = backed(load_network(network_bytes(network))).obeying(clauses)
-    base, problem = form_of(network), lawful.cut
+    base, problem = form_of(network), lawful.expanded
     for states in product(*(range(coding.width + isinstance(coding, Numbers)) for coding in lawful.codings)):
         values = [_at(coding, state) for coding, state in zip(lawful.codings, states, strict=True)]
         broken = sum(
@@ -250,7 +250,7 @@ def test_arrays_of_lawful_networks_have_a_last_class_for_broken_laws():
             for coding, value in zip(base.codings, values, strict=True)
         ]
         counts = problem.counts_at(states)[0].tolist()
-        assert counts == [*base.cut.counts_at(own)[0].tolist(), broken]
+        assert counts == [*base.expanded.counts_at(own)[0].tolist(), broken]
 
 
 def _at(coding, state):

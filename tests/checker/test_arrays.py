@@ -119,6 +119,6 @@ def test_layers_of_all_kinds_in_any_order():
         for _ in range(3):
             states = [int(rng.integers(coding.states)) for coding in network.encoder.codings]
             assert arrays.scores(states) == form.scores(states), seed
-            assert (arrays.cut.counts_at(states) == arrays.stairs.counts_at(states)).all(), seed
+            assert (arrays.expanded.counts_at(states) == arrays.quantized.counts_at(states)).all(), seed
     assert len(seen) == 6
     assert min(seen.values()) > 100

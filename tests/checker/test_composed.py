@@ -318,7 +318,7 @@ def test_limits_end_a_check():
         )
 
 
-# -- the wholes of the judge against the definition ----------------------------------------------------------
+# -- composites of the checker against the definition --------------------------------------------------------
 
 
 def judged(whole):

@@ -74,8 +74,8 @@ def question_of(network, other, certificate):
     read = read_certificate(certificate, form)
     lawful, limits = within_domain(read.domain, form, Limit())
     setting = setting_of(Asked(read.question, form, lawful, limits, other and form_of(other)), Limit())
-    is_cut = len(setting.networks) > 1 or lawful.clauses
-    return (_over_bits if is_cut else _over_levels)(setting, Limit())
+    is_expanded = len(setting.networks) > 1 or lawful.clauses
+    return (_over_bits if is_expanded else _over_levels)(setting, Limit())
 
 
 def numbers_of(proof):

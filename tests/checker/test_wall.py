@@ -1,4 +1,4 @@
-"""The wall around the judge: it imports the definition and the errors, and runs where nothing else is."""
+"""The wall around the checker: it imports the definition and the errors, and runs where nothing else is."""
 
 import ast
 import json
@@ -104,7 +104,7 @@ def about_ratings():
 
 
 def asked_alone(tmp_path, chosen, where, *, plain):
-    """What the judge says in a process of its own, where only the packages below are importable."""
+    """What the checker says in a process of its own, where only the packages below are importable."""
     networks = make_golden.stored()["networks"] | {
         name: RatedSamples(*(getattr(ratings.samples, part.name) for part in fields(RatedSamples)))
         for name, (ratings, _) in LEARNED.items()

@@ -497,7 +497,7 @@ def test_an_interrupted_training_writes_its_best_epoch_and_ends_with_0(capsys, m
     assert sg.load(tmp_path / "m.sugenet").classes == ("u", "v")
 
 
-def test_an_option_in_front_of_the_command_is_shown_its_place(capsys):
+def test_an_option_before_the_command_is_shown_its_place(capsys):
     code, _, err = run(capsys, "--json", "predict", "digits")
     assert (code, err.splitlines()[0]) == (2, "sugenet: --json must come after the command.")
 

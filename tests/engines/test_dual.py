@@ -195,7 +195,7 @@ def test_neurons_that_never_turn_leave_layers_of_none():
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("large", [1 << 33, 1 << 40, 1 << 50])
-def test_large_scores_over_steep_stairs_are_decided_without_overflow(large):
+def test_large_scores_over_many_thresholds_are_decided_without_overflow(large):
     for seed in range(8):
         rng = np.random.default_rng(seed)
         tops = rng.integers(1, 4, 4)

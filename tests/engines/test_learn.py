@@ -283,7 +283,7 @@ def test_pieces_of_a_search_decide_as_a_whole_one():
     check_rup(solver.proof(), plain(cascade))
 
 
-def test_a_brief_search_leaves_large_networks_and_hard_questions_open():
+def test_a_short_search_leaves_large_networks_and_hard_questions_open():
     hard = hard_problem()
     found = BRIEFLY(hard)
     assert isinstance(found, Open)
@@ -301,7 +301,7 @@ def test_restarts_come_in_lubys_series():
     assert series == [1, 1, 2, 1, 1, 2, 4, 1, 1, 2, 1, 1, 2, 4, 8, *series[:15], 16]
 
 
-def test_thresholds_settled_beforehand_are_not_searched_over():
+def test_thresholds_that_are_settled_are_not_searched_over():
     first = DenseLayer([[1] * 6, [1, -1, 1, -1, 1, -1], [1, 1, 0, 0, 0, 0]], [1, 3, 2])
     second = DenseLayer([[1, 1, 0], [1, 0, 1], [0, 0, 1]], [1, 2, 1])  # the first is always active here
     network = Network.of_bits([first, second], Head([[1, 1, 1], [-1, -1, -1]], [0, -2]))

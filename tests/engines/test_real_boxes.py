@@ -300,7 +300,7 @@ def climber(net, query):
     first_layer = BoxFirstLayer.of(boxed)
     low = np.array([ceil(value * first_layer.grid) for value in boxed.lower], np.int64)
     high = np.array([floor(value * first_layer.grid) for value in boxed.upper], np.int64)
-    slack = Slack.of(boxed.network.cut.head, case.condition[0])
+    slack = Slack.of(boxed.network.expanded.head, case.condition[0])
     return Climber(Search.of(first_layer, (low, high))), slack
 
 

@@ -32,7 +32,7 @@ def expected(problem, budget=None):
     network, first = near.network, first_layer(near.network)
     sets = list(sets_of(near, budget))
     rows = np.array([near.moved(moves) for moves in sets], object)
-    active = first.activity(network.cut.inputs(np.concatenate([rows, np.array([near.sample], object)])))
+    active = first.activity(network.expanded.inputs(np.concatenate([rows, np.array([near.sample], object)])))
     patterns = {frozenset(np.flatnonzero(row != active[-1]).tolist()) for row in active[:-1]}
     bad = problem.goal.violates(network.match_counts(rows, engine="definition"))
     return (
@@ -44,7 +44,7 @@ def expected(problem, budget=None):
 
 def pieces(near):
     """What the checker walks, by the definition alone."""
-    network, first = near.network.cut, first_layer(near.network)
+    network, first = near.network.expanded, first_layer(near.network)
     rows = np.array([near.sample, *(near.moved([move]) for move in near.moves)], object)
     counts = first.match_counts(network.inputs(rows)) - first.tau
     features = {}

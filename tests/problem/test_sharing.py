@@ -124,13 +124,13 @@ def test_a_row_keeps_every_value(row):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_a_front_is_what_each_feature_adds(seed):
+def test_a_first_layer_is_what_each_feature_adds(seed):
     rng = np.random.default_rng(seed)
     network = any_network(rng, seed)
     x = random_sample(network, rng)
     for region in some_of(REGIONS, seed):
         near = region.around(network, x)
-        first_layer, first = FirstLayer.of(near), near.network.cut.layers[0] if network.layers else None
+        first_layer, first = FirstLayer.of(near), near.network.expanded.layers[0] if network.layers else None
         kinds = np.zeros((len(near.moves), int(first_layer.kinds.max(initial=-1)) + 1), np.int64)
         for part in gains_by_feature(near):
             kinds[part.moves, part.neurons] = part.gains
@@ -140,7 +140,7 @@ def test_a_front_is_what_each_feature_adds(seed):
             again[part.moves, part.neurons] = part.gains
         assert np.array_equal(again, first_layer.deltas)
         if first is not None:
-            cut = network.cut.inputs(row_of(near.sample))
+            cut = network.expanded.inputs(row_of(near.sample))
             assert np.array_equal(margins_of(near, first), first.match_counts(cut)[0] - first.tau)
             assert np.array_equal(kinds_of(first), first_layer.kinds)
 

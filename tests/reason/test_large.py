@@ -83,7 +83,7 @@ def test_counts_by_inference_are_those_by_definition(seed, monkeypatch):
 
 
 @pytest.mark.parametrize("seed", range(24))
-def test_a_front_by_columns_is_the_one_of_the_unrolled_layer(seed):
+def test_a_first_layer_by_columns_is_the_one_of_the_unrolled_layer(seed):
     network, x = _small(seed)
     for region in REGIONS:
         near = region.around(network, x)

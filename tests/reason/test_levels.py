@@ -174,7 +174,7 @@ def test_networks_of_different_levels_are_compared():
             Head([[1, 0], [0, 1]], [0, turn % 2], tops=[2, 2]),
         )
         flat = Network(encoder, [LevelLayer([[1, 1, -1]], [4], encoder.tops)], Head([[1], [-1]]))
-        same = Network(encoder, deep.cut.layers, deep.cut.head)
+        same = Network(encoder, deep.expanded.layers, deep.expanded.head)
         for left, right in ((deep, flat), (flat, deep), (deep, same), (deep, deep)):
             answer = sg.verify(left, sg.Agree(right))
             rows = every_input(left)
@@ -222,7 +222,7 @@ def query(lower, upper):
     return Query(len(lower), 2, [Case(QueryBox(lower, upper), [[Inequality({1: 1, 0: -1}, 1)]])])
 
 
-def test_real_boxes_in_front_of_staircases():
+def test_real_boxes_before_quantized_layers():
     """A first layer over real numbers is binary; what is behind it may have levels."""
     first = RealLayer([[1, 1], [1, -1]], [Fraction(5, 2), Fraction(1, 2)])
     behind = QuantizedLayer([[1, 1], [1, -1]], [[1, 2], [1, 2]], [1, 1])
@@ -296,5 +296,5 @@ def test_what_is_too_large_to_cut_in_time_is_never_cut(monkeypatch):
     sg.whatif(network, x, sg.L0, time_limit=0.2)
     sg.why(network, x, sg.Linf(3), time_limit=0.2)
     sg.rulebook(network, X=x[None], time_limit=0.2)
-    assert "cut" not in vars(network)
+    assert "expanded" not in vars(network)
     sg.check(alone.certificate, network)

@@ -277,7 +277,7 @@ def test_an_input_that_breaks_a_law_is_evaluated_and_not_asked_about(shown):
     expect(by(shown, "why")).to_be_enabled()
 
 
-def test_a_sample_that_breaks_a_law_has_no_answers_beforehand():
+def test_a_sample_that_breaks_a_law_has_no_precomputed_answers():
     assert precompute(smoker().within(LAW), ["yes", 3, 1.0]) == []
 
 

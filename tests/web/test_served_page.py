@@ -238,7 +238,7 @@ def test_cancel_ends_a_question_to_a_server_that_hangs(served):
     shown(served, "verdict", "proved")
 
 
-def test_a_file_shows_the_answers_that_were_found_beforehand(page, tmp_path):
+def test_a_file_shows_the_answers_that_were_precomputed(page, tmp_path):
     X, y = sg.models.samples("digits")
     answers = precompute(NETWORK, X[7])
     path = tmp_path / "digits.html"

@@ -186,7 +186,7 @@ def test_a_wrong_sample_is_refused_and_the_old_one_stays(bad, message):
 @pytest.mark.parametrize(
     "bad", [None, [1], [1, 2, 3], [None] * 4, ["1/0", 0.1, 7, 1], [1, 0.1, [7], 1], [1, 0.1, 7, "x"]]
 )
-def test_what_a_front_end_may_not_say_changes_nothing(bad):
+def test_what_a_page_may_not_say_changes_nothing(bad):
     widget = sg.explore(odd(), [2, 0.3, 7, 1])
     with pytest.raises(EncodingError):
         widget.set_state({"_shown": {"turn": 1, "start": None, "values": bad}})

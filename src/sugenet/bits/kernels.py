@@ -10,7 +10,7 @@ Two kinds of tiles differ in how they find them:
 
 - ``DENSE``, no weight is 0. Words are stored as running XORs, ``P[k] = a[0] ^ ... ^ a[k]`` where
   ``a = x ^ w``; the running XOR of a difference is the difference of the running XORs, so both sides are
-  prepared beforehand. Each coordinate of P starts at 0 and changes once per missed literal, so it falls from
+  precomputed. Each coordinate of P starts at 0 and changes once per missed literal, so it falls from
   1 to 0 once for every two of them: ``missed = 2 * falls + ones(P[last])``. Two falls in succession exclude
   each other, so those of two words go into one word, ``P[k+1] ? ~P[k+2] : P[k]``, and are counted together.
   That is five operations for two words, where XOR, count and add take six.

@@ -57,7 +57,7 @@ BOUNDS = Engine("bounds", _in_time)
 
 def bound(problem: Problem) -> Bounded:
     """Bound every layer and the inequalities of the goal."""
-    first_layer, network = problem.first_layer, problem.near.network.cut
+    first_layer, network = problem.first_layer, problem.near.network.expanded
     unknown = np.zeros(len(first_layer.active), bool)
     unknown[first_layer.fragile] = True
     active, max_turned = first_layer.active, turned_at_once(first_layer)

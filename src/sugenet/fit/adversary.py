@@ -207,9 +207,9 @@ class Adversary:
     >>> import numpy as np
     >>> from sugenet.nn import Encoder, thermometer
     >>> from sugenet.problem.regions import Linf
-    >>> leeway = Perturbation(Encoder([thermometer([3, 5, 8])]), Linf(2), levels=False)
+    >>> perturbation = Perturbation(Encoder([thermometer([3, 5, 8])]), Linf(2), levels=False)
     >>> bits, rows = np.array([[True, True, False]]), np.array([[6.0]])
-    >>> limits = Adversary(leeway).limits(bits, leeway.distances(bits, rows), 1.0)
+    >>> limits = Adversary(perturbation).limits(bits, perturbation.distances(bits, rows), 1.0)
     >>> limits.low.tolist(), limits.high.tolist()
     ([[1.0, -1.0, -1.0]], [[1.0, 1.0, 1.0]])
     """

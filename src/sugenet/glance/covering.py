@@ -264,4 +264,4 @@ def last_layer(network: Network, names: Sequence[str]) -> Network:
     if top is None:
         return Network(Encoder.of_bits(width, names), [], network.head, network.classes)
     encoder = Encoder.of_integers(width, 0, top, names=names)
-    return Network(encoder, [], network.head.cut(), network.classes)
+    return Network(encoder, [], network.head.expanded(), network.classes)

@@ -16,14 +16,14 @@ from sugenet.nn.conv import ConvLayer
 from sugenet.nn.head import Head
 from sugenet.nn.layers import DenseLayer, Layer, dense_layer
 
-__all__ = ["expanded_layers", "is_cut", "owners_of"]
+__all__ = ["expanded_layers", "is_expanded", "owners_of"]
 
 _Places: TypeAlias = npt.NDArray[np.intp]
 
 _INSTEAD = "Ask what works on levels: predictions, and the engine 'dual'."
 
 
-def is_cut(layers: Sequence[Layer], head: Head) -> bool:
+def is_expanded(layers: Sequence[Layer], head: Head) -> bool:
     """Return whether all layers after the first have at most two levels."""
     later = any(layer.tops is not None for layer in layers[1:])
     return head.tops is None and not later and all(layer.is_binary for layer in layers)
@@ -52,7 +52,7 @@ def expanded_layers(
 
 
 def owners_of(layers: Sequence[Layer]) -> tuple[_Places | None, ...]:
-    """Return, for each layer, the neuron (from 0) to which each bit of the cut layer belongs.
+    """Return, for each layer, the neuron (from 0) to which each bit of the expanded layer belongs.
 
     None if the layer itself gives bits. The bits of a neuron are in the order of their levels.
     """
@@ -64,14 +64,14 @@ def owners_of(layers: Sequence[Layer]) -> tuple[_Places | None, ...]:
 def _first(layer: Layer) -> Layer:
     """Return the first layer, which still reads levels unless it is a pool."""
     if layer.every is None or layer.window is None:
-        return layer.cut()
+        return layer.expanded()
     # over the thermometer bits of each feature in turn
     pool, indices = layer.unrolled(), _by_channel(layer.window.shape, layer.height)
     return DenseLayer(pool.weights[:, np.argsort(indices, kind="stable")], pool.tau)
 
 
 def _over_bits(layer: Layer, source: _Places | None) -> Layer:
-    binary = layer.cut()
+    binary = layer.expanded()
     if binary.tops is None:
         return binary
     if isinstance(binary, ConvLayer):  # over the thermometer bits of its levels, channel by channel
@@ -83,7 +83,7 @@ def _over_bits(layer: Layer, source: _Places | None) -> Layer:
 
 
 def _arranged(binary: Layer, layer: Layer, following: Layer | None) -> tuple[Layer, _Places | None]:
-    """Return the cut layer, its bits in the order that the next layer needs, and the value of each bit."""
+    """Return the expanded layer, its bits as the next layer reads them, and the value of each bit."""
     here, there = _owners(layer, None), _owners(layer, following)
     if here is None or there is None or np.array_equal(here, there):
         return binary, there

@@ -312,7 +312,7 @@ class QuantizedConv(_MapForm):
         geometry = [repr(self.window), json.dumps([self.groups, self.top]), json.dumps(self.pad)]
         return [*geometry, self.weights, self.steps]
 
-    def cut(self) -> ConvLayer:
+    def expanded(self) -> ConvLayer:
         """Return one binary channel per step, channel by channel, over the same levels."""
         taus = self.tau.reshape(len(self.weights), -1, self.height).transpose(0, 2, 1)
         full = taus.reshape(len(self.weights) * self.height, *self.window.positions)
@@ -410,14 +410,14 @@ class PoolLayer(_MapForm):
         """Return text and arrays that define what the layer computes."""
         return [repr(self.window), *([] if self.top is None else [json.dumps(self.top)]), self.every]
 
-    def cut(self) -> PoolLayer:
+    def expanded(self) -> PoolLayer:
         """Return one pool of bits for each level of each channel, channel by channel."""
         top = self._top
         return self if self.is_binary else PoolLayer(self.window.widened(top), np.repeat(self.every, top))
 
     def unrolled(self) -> DenseLayer:
         """Return the same neurons as a dense layer over bits."""
-        return super().unrolled() if self.is_binary else self.cut().unrolled()
+        return super().unrolled() if self.is_binary else self.expanded().unrolled()
 
     def neuron(self, j: int) -> Neuron | QuantizedNeuron:
         """Return neuron j, numbered from 1."""

@@ -134,7 +134,7 @@ class Head(ByContents, ShortRepr):
         if not 0 <= k < self.outputs:
             raise NetworkError(f"there is no class {k}: the head has {self.outputs}, numbered from 0.")
         if self.tops is not None:
-            return self.cut().capacity(k)
+            return self.expanded().capacity(k)
         row, n = self.weights[k].tolist(), int(self.sizes[k])
         if not n:
             raise NetworkError(f"class {k} has no literals, so nu is not defined: its score is its bias.")
@@ -145,7 +145,7 @@ class Head(ByContents, ShortRepr):
         weights |= {literal: abs(row[abs(literal) - 1]) for literal in lam}
         return Nested({Fraction(m, n): WeightedThreshold(weights, m) for m in range(1, n + 1)})
 
-    def cut(self) -> Head:
+    def expanded(self) -> Head:
         """Return the same head over thermometer bits, input by input, if it reads levels."""
         if self.tops is None:
             return self

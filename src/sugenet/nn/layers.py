@@ -228,7 +228,7 @@ class Layer(ByContents, ShortRepr, ABC):
         """Return the thresholds of neuron j, from 0."""
         return [int(tau) for tau in np.atleast_1d(self.tau[j])]
 
-    def cut(self) -> Layer:
+    def expanded(self) -> Layer:
         """Return one binary neuron per threshold over the same inputs; the result `is_binary`."""
         return self
 
@@ -521,7 +521,7 @@ class QuantizedLayer(_DenseForm):
         """Return text and arrays that define what the layer computes."""
         return [self.weights, self.tau, self.tops]
 
-    def cut(self) -> LevelLayer:
+    def expanded(self) -> LevelLayer:
         """Return one binary neuron per step, neuron by neuron, over the same levels."""
         return LevelLayer(np.repeat(self.weights, self.height, axis=0), self.tau.reshape(-1), self.tops)
 

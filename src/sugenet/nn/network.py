@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from sugenet.errors import NetworkError
 from sugenet.nn.arrays import Ints
-from sugenet.nn.binary_expansion import expanded_layers, is_cut
+from sugenet.nn.binary_expansion import expanded_layers, is_expanded
 from sugenet.nn.domain import Domain
 from sugenet.nn.encoder import Encoder
 from sugenet.nn.head import Head
@@ -228,10 +228,10 @@ class Network(Plottable):
     def has_levels(self) -> bool:
         """Whether any value after the encoder has more than two levels, or a layer is a staircase."""
         first_levels = bool(self.layers) and self.layers[0].tops is not None and not self.reads_levels
-        return first_levels or not is_cut(self.layers, self.head)
+        return first_levels or not is_expanded(self.layers, self.head)
 
     @cached_property
-    def cut(self) -> Network:
+    def expanded(self) -> Network:
         """Return the same network with every staircase cut into its steps, so that all values after the first
         layer are bits; the network itself if it has no staircases.
         """
@@ -404,7 +404,9 @@ class Network(Plottable):
         kept.
         """
         made = object.__new__(Network)
-        made.__dict__.update({k: v for k, v in self.__dict__.items() if k not in ("cut", "lawful", "_some")})
+        made.__dict__.update(
+            {k: v for k, v in self.__dict__.items() if k not in ("expanded", "lawful", "_some")}
+        )
         made.__dict__.update(parts)
         return made
 
@@ -415,7 +417,7 @@ class Network(Plottable):
         """
         if not self.domain.laws:
             return self
-        expanded = self.cut
+        expanded = self.expanded
         encoder, layers, head = lawful_parts(
             expanded.encoder, expanded.layers, expanded.head, self.domain.laws
         )
@@ -623,7 +625,7 @@ class Network(Plottable):
 
     def unrolled(self) -> Network:
         """Return the same network with every layer as neurons over bits."""
-        expanded = self.cut
+        expanded = self.expanded
         return replace(expanded, layers=tuple(layer.unrolled() for layer in expanded.layers))
 
     def layer(self, number: int) -> Layer:

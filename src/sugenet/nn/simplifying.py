@@ -100,7 +100,7 @@ def simplify(network: Network) -> Network:
 def _unrolled(network: Network) -> Network:
     """Return the network with convolutions and pooling as neurons; dense layers over levels stay."""
     if not network.layers or any(layer.every is not None for layer in network.layers):
-        network = network.cut
+        network = network.expanded
     if all(layer.kind == "dense" for layer in network.layers):
         return network
     dense = (

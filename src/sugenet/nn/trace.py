@@ -124,7 +124,7 @@ class Trace(Plottable):
             If an integral differs from the count. It never should.
         """
         lines, network = [], self.network
-        if network.cut is not network:
+        if network.expanded is not network:
             return self._prove_levels()
         bits = self.layers[0].active if network.passes_reals else self.first_bits()
         for number, (layer, seen) in enumerate(zip(network.layers, self.layers, strict=True), start=1):
@@ -185,7 +185,7 @@ class Trace(Plottable):
                 f"literals, and the limit is {STEPS_LIMIT:,}. Look at single neurons: "
                 f"sugeno(network.neuron(layer, j).capacity(), literals)."
             )
-        expanded = trace(network.cut, np.asarray(self.sample, dtype=object)[None, :])
+        expanded = trace(network.expanded, np.asarray(self.sample, dtype=object)[None, :])
         lines = [expanded.prove()]
         values = self.inputs[0]
         for number, (layer, seen) in enumerate(zip(network.layers, self.layers, strict=True), start=1):

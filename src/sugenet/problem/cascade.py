@@ -79,7 +79,7 @@ class Cascade:
     @classmethod
     def of(cls, near: Neighbourhood, goal: Goal) -> Cascade:
         """Write a problem as thresholds."""
-        network = near.network.cut
+        network = near.network.expanded
         room = len(near.moves) * (network.layers[0].outputs if network.layers else network.encoder.width)
         room += sum(layer.inputs * layer.outputs for layer in network.layers[1:])
         make_sure(

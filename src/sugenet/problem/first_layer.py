@@ -190,7 +190,7 @@ def _first(network: Network) -> Layer:
     """Return the first layer as it is, with staircases split into steps, or the bits if the
     head reads them.
     """
-    return network.cut.layers[0] if network.layers else first_layer(network)
+    return network.expanded.layers[0] if network.layers else first_layer(network)
 
 
 def kinds_of(first: Layer) -> Ints:
@@ -203,7 +203,7 @@ def kinds_of(first: Layer) -> Ints:
 def margins_of(neighbourhood: Neighbourhood, first: Layer) -> Ints:
     """Return M - tau of each neuron of the first layer at the sample, with staircases split into steps."""
     network = neighbourhood.network
-    expanded = network.cut
+    expanded = network.expanded
     inputs = neighbourhood.inputs if expanded is network else expanded.inputs(row_of(neighbourhood.sample))
     if isinstance(first, DenseLayer):  # usually most bits are off, so sum the weights of the bits that are on
         held = first.columns[np.flatnonzero(inputs[0])].sum(axis=0) - first.run_lowest
@@ -313,7 +313,7 @@ def first_layer(network: Network) -> DenseLayer | LevelLayer:
     if not network.layers:
         n = network.encoder.width
         return DenseLayer(np.eye(n, dtype=np.int64), np.ones(n, np.int64))
-    first = network.cut.layers[0]
+    first = network.expanded.layers[0]
     dense = first.dense()
     assert isinstance(dense, DenseLayer | LevelLayer)
     return dense

@@ -86,7 +86,7 @@ class Joint:
         for layer in _later(network, 1):
             up, down = layer.weights > 0, layer.weights < 0
             rises, falls = (up @ rises) | (down @ falls), (up @ falls) | (down @ rises)
-        slopes, weights = network.head.integers[0], network.cut.head.weights.astype(object)
+        slopes, weights = network.head.integers[0], network.expanded.head.weights.astype(object)
         leads = (slopes[p] * weights[p] - slopes[q] * weights[q] for p, q in pairs)
         return not any((((lead > 0) & falls) | ((lead < 0) & rises)).any() for lead in leads)
 
@@ -171,7 +171,7 @@ def _joint(left: Network, right: Network, sides: Sequence[Side], domain: Domain)
     one = _over(left, encoder, [side.left for side in sides])
     two = _over(right, encoder, [side.right for side in sides])
     head = Head(
-        _blocks(left.cut.head.weights, right.cut.head.weights),
+        _blocks(left.expanded.head.weights, right.expanded.head.weights),
         (*left.head.bias, *right.head.bias),
         (*left.head.scale, *right.head.scale),
     )
@@ -184,7 +184,7 @@ def _joint(left: Network, right: Network, sides: Sequence[Side], domain: Domain)
 
 
 def _see_that_it_fits(network: Network, width: int) -> None:
-    outputs = network.cut.layers[0].outputs if network.layers else network.encoder.width
+    outputs = network.expanded.layers[0].outputs if network.layers else network.encoder.width
     make_sure(32 * outputs * width, f"{outputs:,} neurons over {width:,} bits of two sides", _SMALLER)
 
 
@@ -226,8 +226,8 @@ def _gains(network: Network, first: DenseLayer | LevelLayer, feature: int) -> In
 
 def _later(network: Network, depth: int) -> list[DenseLayer]:
     """Return the layers after the first, padded with identity layers if the network is not as deep."""
-    layers = [layer.unrolled() for layer in network.cut.layers[1:]]
-    width = network.cut.head.inputs
+    layers = [layer.unrolled() for layer in network.expanded.layers[1:]]
+    width = network.expanded.head.inputs
     while len(layers) < depth - 1:
         layers.append(DenseLayer(np.eye(width, dtype=np.int64), np.ones(width, np.int64)))
     return layers

@@ -14,7 +14,7 @@ from sugenet.checker.form import exact
 from sugenet.engines.ladder import decide
 from sugenet.errors import QuestionError, SoundnessError, TooLargeError
 from sugenet.nn import Network, network_of
-from sugenet.nn.binary_expansion import is_cut
+from sugenet.nn.binary_expansion import is_expanded
 from sugenet.problem import Clock, Fails, Holds, Joint, Open, Outcome, Query, of_network, plain_row
 from sugenet.reason.envelope import (
     Settled,
@@ -427,7 +427,7 @@ def verify(
     except KeyboardInterrupt as stop:
         outcome = Open("", "interrupted", getattr(stop, "facts", {}))
     except TooLargeError as error:
-        if is_cut(network.layers, network.head):
+        if is_expanded(network.layers, network.head):
             raise
         outcome = Open("", str(error), {})  # two-sided problems use the steps of all neurons
     if isinstance(outcome, Holds):

@@ -236,7 +236,7 @@ class QuantizedView(_View):
         return cls(network, layer, number, next(open_steps, 1) if level is None else level, **about)
 
     @cached_property
-    def stair(self) -> QuantizedNeuron | None:
+    def quantized(self) -> QuantizedNeuron | None:
         """The neuron itself; None if it is the maximum or minimum of several levels."""
         if self._pool is not None:
             return None
@@ -252,8 +252,8 @@ class QuantizedView(_View):
     @cached_property
     def weights(self) -> list[tuple[int, int]]:
         """The inputs that it reads, from 0, and their weights."""
-        if self.stair is not None:
-            return [(index, weight) for index, weight in enumerate(self.stair.weights) if weight]
+        if self.quantized is not None:
+            return [(index, weight) for index, weight in enumerate(self.quantized.weights) if weight]
         assert self._pool is not None
         window = self._pool.window
         channel, position = divmod(self.number - 1, len(window.taps))
@@ -271,16 +271,16 @@ class QuantizedView(_View):
         """For each level the required match count; None if no input reaches it. For pooling the level
         itself.
         """
-        if self.stair is None:
+        if self.quantized is None:
             assert self._pool is not None
             assert self._pool.top is not None
             return list(range(1, self._pool.top + 1))
-        return [tau if tau <= self.stair.size else None for tau in self.stair.tau]
+        return [tau if tau <= self.quantized.size else None for tau in self.quantized.tau]
 
     @property
     def reads_raw(self) -> bool:  # type: ignore[override]
         """Whether it is in the first layer and counts literals."""
-        return self.layer == 1 and self.stair is not None
+        return self.layer == 1 and self.quantized is not None
 
     def data(self) -> dict[str, Any]:
         """Return the content of the text as JSON data."""
@@ -291,7 +291,7 @@ class QuantizedView(_View):
             "kind": "staircase" if self._pool is None else "least" if self._every else "largest",
             "levels": len(self.steps),
             "steps": self.steps,
-            "size": len(self.steps) if self.stair is None else self.stair.size,
+            "size": len(self.steps) if self.quantized is None else self.quantized.size,
             "input_count": len(self.weights),
             "inputs": [
                 {
@@ -326,8 +326,8 @@ class QuantizedView(_View):
         """Number of minimal rules, or None if counting them would take too long."""
         if self.raw is not None:
             return self.raw.count()
-        if self.stair is not None:
-            return self.stair.rule_count(self.level)
+        if self.quantized is not None:
+            return self.quantized.rule_count(self.level)
         return 1 if self._every else len(self.weights)
 
     def own_rules(self) -> Iterator[dict[str, Any]]:
@@ -341,8 +341,8 @@ class QuantizedView(_View):
             }
 
     def _level_rules(self) -> Iterator[tuple[Condition, ...]]:
-        if self.stair is not None:
-            return self.stair.rules(self.level)
+        if self.quantized is not None:
+            return self.quantized.rules(self.level)
         every = tuple(Condition(index + 1, at_least=self.level) for index, _ in self.weights)
         return iter([every] if self._every else [(one,) for one in every])
 
@@ -378,18 +378,16 @@ class QuantizedView(_View):
     def _changed(self, values: Any, reached: bool) -> list[Condition] | None:
         if not self._is_open:
             return None
-        if self.stair is None:
+        if self.quantized is None:
             wrong = [position for position, _ in self.weights if (values[position] >= self.level) == reached]
             asked = {"at_most": self.level - 1} if reached else {"at_least": self.level}
             some = wrong if reached is not self._every else wrong[:1]
             return [Condition(position + 1, **asked) for position in some]
-        weights, tops = np.array(self.stair.weights), np.array(self.stair.tops)
+        weights, tops = np.array(self.quantized.weights), np.array(self.quantized.tops)
         ups = (weights > 0) != reached  # the direction in which each input must change
         gains = np.abs(weights) * np.where(ups, tops - values, values)
-        count = self.stair.match_count(values.tolist())
-        need = (
-            count - self.stair.reaches(self.level) + 1 if reached else self.stair.reaches(self.level) - count
-        )
+        count, tau = self.quantized.match_count(values.tolist()), self.quantized.reaches(self.level)
+        need = count - tau + 1 if reached else tau - count
         chosen: list[Condition] = []
         for index in np.argsort(-gains, kind="stable").tolist():
             if need <= 0 or not gains[index]:
@@ -407,10 +405,10 @@ class QuantizedView(_View):
 
     def __str__(self) -> str:
         data = self.data()
-        kind = self.stair or f"the {data['kind']} of {many(len(self.weights), 'level')}"
+        kind = self.quantized or f"the {data['kind']} of {many(len(self.weights), 'level')}"
         lines = [f"{self.title}: {kind}"]
         listed = data["inputs"][: max(self.limit, 12)]
-        weighed = "" if self.stair is None else "weight {weight:+}, "
+        weighed = "" if self.quantized is None else "weight {weight:+}, "
         inputs = [f"{{words}} ({weighed}levels 0..{{top}})".format(**item) for item in listed]
         lines.append(self.input_line("inputs", inputs, data["input_count"]))
         if not self._is_open:
@@ -425,7 +423,7 @@ class QuantizedView(_View):
         return "\n".join(lines)
 
     def _sample_lines(self, seen: dict[str, Any]) -> list[str]:
-        by = "" if self.stair is None else f"{seen['matches']} matches, so it is at "
+        by = "" if self.quantized is None else f"{seen['matches']} matches, so it is at "
         lines = [f"on this sample: {by}level {seen['level']}"]
         goal = f"drop it below {self.level}" if seen["level"] >= self.level else f"lift it to {self.level}"
         changes = seen["changes"]

@@ -155,7 +155,7 @@ def test_shapes_of_convolutions(real):
     assert np.array_equal(turned.hidden(X.transpose(0, 2, 3, 1))[0], first.hidden(X.reshape(8, -1))[0])
 
 
-def test_a_batch_norm_in_front_of_padding_is_refused():
+def test_a_batch_norm_before_padding_is_refused():
     rng = np.random.default_rng(0)
     with pytest.raises(FileError, match=r"batch norm of padded values.*Pad after it"):
         lower(conv_chain(rng, Pad("pad", (1, 1, 1, 1), 0.5), norm(rng, 3)), PIXELS)
@@ -297,7 +297,7 @@ def test_common_units_are_exact_or_rounded_by_half_a_unit(factors, weight):
     assert moved == row.error
 
 
-def test_factors_that_leave_no_room_are_refused():
+def test_factors_that_leave_no_range_are_refused():
     with pytest.raises(FileError, match="leave no room to keep these to more than 26 bits"):
         in_common_units([Fraction(1, 3**40), Fraction(1)], 1 << 30, "scale")
 

@@ -188,7 +188,7 @@ def test_questions_about_the_part_behind_a_float_stem(ending):
     assert again == network
 
 
-def test_questions_about_raw_inputs_in_front_of_a_float_tail():
+def test_questions_about_raw_inputs_before_a_float_tail():
     """They are about the declared numbers; the classes are the outputs that the tail reads."""
     _, middle, _, tail = small()
     inputs = Integers(0, 2, step=Fraction(1, 2), start=-1)

@@ -139,7 +139,7 @@ def direct(ops, x):
 
 
 def compared(ops, shape, count=40, zero=None):
-    """The import, after all its scores were compared with `direct`, and with the chain as its own judge."""
+    """The import, with scores compared with `direct` and with the chain as its own interpreter."""
     chain = OpChain("net", shape, tuple(ops))
     found = lower(sharpened(chain), Bits(), zero=zero)
     size = int(np.prod(shape))

@@ -53,7 +53,7 @@ def test_their_questions_are_decided(tmp_path, seed):
     assert all(query.violated_by(list(x), y) == (y[other] >= y[label]) for x, y in points)
 
 
-def test_scales_of_inputs_stand_in_front_of_their_layer(tmp_path):
+def test_scales_of_inputs_come_before_their_layer(tmp_path):
     """As Marabou's networks of MNIST have them: batch norm of raw inputs, and +-1 weights behind it."""
     random = np.random.default_rng(0)
     made = Saved(5)

@@ -327,7 +327,7 @@ def test_an_interpreter_with_other_stages_is_aligned_by_size():
     assert prove_import(found, chain, [SourceInterpreter("more", more)], Integers(0, 3)).proof.layers == 1
 
 
-def test_a_softmax_at_the_end_is_compared_in_front_of_it_and_by_classes():
+def test_a_softmax_at_the_end_is_compared_before_it_and_by_classes():
     module = binary(nn.Linear(6, 5), Cut(), nn.Linear(5, 3), nn.Softmax(dim=1))
     found = sg.from_torch(module, torch.zeros(1, 6), inputs=sg.Bits()).report
     assert found.proof.scores == 3 * found.proof.samples
@@ -386,7 +386,7 @@ def test_a_network_with_float_ends_is_compared_as_a_whole():
     assert whole.run(np.zeros((1, 6))).stages
 
 
-def test_a_module_without_a_copy_in_float64_judges_as_it_is():
+def test_a_module_without_a_copy_in_float64_is_compared_as_it_is():
     class Stubborn(nn.Linear):
         def double(self):
             raise RuntimeError("no")

@@ -161,7 +161,7 @@ def test_a_comparison_can_be_left_out_and_the_report_says_so():
 
 
 def test_a_feature_that_never_turns_raises_no_alarm(tmp_path):
-    """Its threshold is at the largest float, where a judge would compute with infinity."""
+    """Its threshold is at the largest float, where an interpreter would compute with infinity."""
     arrays = test_arrays.msakai(np.random.default_rng(4))
     arrays["input_bn/gamma"][:2] = 0
     np.savez(tmp_path / "net.npz", **arrays)

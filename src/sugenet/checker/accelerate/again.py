@@ -55,7 +55,7 @@ def check_again(proof: Single, setting: Setting, took: float) -> None:
 def _weights(network: NetworkForm) -> int:
     """Return the number of weights of a network, with each neuron written out."""
     n_weights = 0
-    for layer in backed(network).stairs.layers:
+    for layer in backed(network).quantized.layers:
         if isinstance(layer, Picking):
             n_weights += layer.window.taps.size * len(layer.every)
         else:

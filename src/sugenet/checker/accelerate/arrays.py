@@ -45,8 +45,8 @@ __all__ = [
     "Taps",
     "backed",
     "bits_layer",
-    "cuts_of",
     "dense_counts",
+    "expansions_of",
     "products",
     "sliding_quantized",
     "summing_quantized",
@@ -413,23 +413,23 @@ class Backed(NetworkForm):
     """Whether samples are evaluated in plain form."""
 
     @cached_property
-    def stairs(self) -> Arrays:
-        """Its layers as they are; with laws, they are cut, and a class counts broken clauses."""
+    def quantized(self) -> Arrays:
+        """Its layers as they are; with laws, the binary expansion, in which a class counts broken clauses."""
         if self.clauses:
-            return _lawful(self, _cut(_plain_arrays(self)))
+            return _lawful(self, _expanded(_plain_arrays(self)))
         return _plain_arrays(self)
 
     @cached_property
-    def cut(self) -> Arrays:
-        """The network over bits, with each layer cut into its steps."""
-        return self.stairs if self.clauses else _cut(self.stairs)
+    def expanded(self) -> Arrays:
+        """The network over bits, with one neuron for each step of a layer."""
+        return self.quantized if self.clauses else _expanded(self.quantized)
 
     def scores(self, states: Sequence[int]) -> list[Fraction]:
         """Return exact scores of the classes, layer by layer."""
         if self.is_plain and not self.reads_silent:
             return super().scores(states)
-        counts = self.stairs.counts_at([states])[0].tolist()
-        return [a * count + b for (a, b), count in zip(self.stairs.lines, counts, strict=True)]
+        counts = self.quantized.counts_at([states])[0].tolist()
+        return [a * count + b for (a, b), count in zip(self.quantized.lines, counts, strict=True)]
 
 
 def backed(form: NetworkForm) -> Backed:
@@ -442,9 +442,9 @@ def backed(form: NetworkForm) -> Backed:
     return Backed(**values, make_arrays=lambda: _layers_of(source, form.codings, form.reads_levels))
 
 
-def cuts_of(networks: Sequence[NetworkForm]) -> tuple[Arrays, ...]:
+def expansions_of(networks: Sequence[NetworkForm]) -> tuple[Arrays, ...]:
     """Return the networks of a setting over bits only."""
-    return tuple(backed(network).cut for network in networks)
+    return tuple(backed(network).expanded for network in networks)
 
 
 def _plain_arrays(form: Backed) -> Arrays:
@@ -502,10 +502,10 @@ def _blocks(a: Ints, b: Ints) -> Ints:
     return out
 
 
-# -- cutting -------------------------------------------------------------------------------------------------
+# -- expanding -----------------------------------------------------------------------------------------------
 
 
-def _cut(network: Arrays) -> Arrays:
+def _expanded(network: Arrays) -> Arrays:
     """Return the same network over bits: a neuron of several steps becomes one neuron per step."""
     layers, levels = network.layers, network.reads_levels
     if all(layer.top == 1 for layer in layers):

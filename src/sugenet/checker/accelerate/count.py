@@ -37,7 +37,7 @@ def recount(certificate: Counted | Share, asked: Asked, limit: Limit) -> str:
         If a count is wrong, the parts do not make up the region, or there is too much to count again.
     """
     proof = certificate.proof
-    network = backed(asked.lawful).stairs  # its last class contains the inputs that break a law
+    network = backed(asked.lawful).quantized  # its last class contains the inputs that break a law
     region = _region(asked, network, certificate.total, limit)
     roots = _roots(region, proof)
     claimed = [list(row) for _, row in proof.parts]

@@ -390,7 +390,7 @@ class _Question(Splits):
 
 def _one_side(setting: Setting, limit: Limit) -> _Question:
     """Return a question about one network, with its layers unchanged."""
-    network = backed(setting.networks[0]).stairs
+    network = backed(setting.networks[0]).quantized
     options, budget = priced(setting, limit)
     start = network.inputs_at([setting.base[0]])[0].astype(np.int64)
     known: dict[Any, tuple[Ints, list[int]]] = {}  # equal features share changes and prices

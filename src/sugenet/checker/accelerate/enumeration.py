@@ -20,7 +20,7 @@ from math import prod
 
 import numpy as np
 
-from sugenet.checker.accelerate.arrays import Summing, cuts_of
+from sugenet.checker.accelerate.arrays import Summing, expansions_of
 from sugenet.checker.accelerate.integers import ArrayProblem, array_problem, reachable
 from sugenet.checker.limit import Limit
 from sugenet.checker.problem import max_together, priced
@@ -136,7 +136,7 @@ def _seen(form: str, problem: ArrayProblem, sets: int | None) -> int | None:
 
 def is_large(setting: Setting) -> bool:
     """Return whether a question about one network would use much memory with its neurons written out."""
-    networks = cuts_of(setting.networks)
+    networks = expansions_of(setting.networks)
     layers = networks[0].layers
     if len(networks) > 1 or not layers:
         return False

@@ -3,7 +3,7 @@
 To be ensured: every option of the setting is included with its gains in the first layer, computed by the
 definition. Its price is not above the true price. No violation of the setting is missing. The match count of
 the first layer is a sum over features, so the gain of each single change is computed once. The neurons of two
-sides are listed one after another. Staircases are split into steps first (`arrays.cuts_of`).
+sides are listed one after another. Staircases are split into steps first (`arrays.expansions_of`).
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,15 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.checker.accelerate.arrays import Arrays, Ints, Layer, Summing, bits_layer, cuts_of, products
+from sugenet.checker.accelerate.arrays import (
+    Arrays,
+    Ints,
+    Layer,
+    Summing,
+    bits_layer,
+    expansions_of,
+    products,
+)
 from sugenet.checker.limit import Limit
 from sugenet.checker.problem import Row, in_integers, max_together, numbered, priced, swings_of
 from sugenet.checker.setting import Setting
@@ -110,7 +118,7 @@ def array_problem(setting: Setting, limit: Limit) -> ArrayProblem:
     """Return a setting in integers."""
     options, budget = priced(setting, limit)
     changes = sum(len(row) for row, _ in options.values())
-    cuts = cuts_of(setting.networks)
+    cuts = expansions_of(setting.networks)
     wide = sum(_width(network) for network in cuts)
     limit.take((changes + 1) * (8 * wide + 200), "the table of gains in neurons")
     base, gains = np.empty(wide, np.int64), np.empty((changes, wide), np.int64)

@@ -12,7 +12,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from sugenet.checker.accelerate.arrays import Bits, Ints, cuts_of
+from sugenet.checker.accelerate.arrays import Bits, Ints, expansions_of
 from sugenet.checker.accelerate.bounds import exclude, max_turned
 from sugenet.checker.accelerate.integers import added, violations
 from sugenet.checker.accelerate.later import LaterLayers
@@ -48,7 +48,7 @@ class Large:
     """A question about one network, checked without writing out its neurons."""
 
     def __init__(self, setting: Setting, limit: Limit) -> None:
-        self.network, self.limit = cuts_of(setting.networks)[0], limit
+        self.network, self.limit = expansions_of(setting.networks)[0], limit
         options, self.budget = priced(setting, limit)
         self.options = {f: (row, np.array(prices, np.int64)) for f, (row, prices) in options.items()}
         self.start = self.network.inputs_at([setting.base[0]])[0]

@@ -53,7 +53,7 @@ _DIGITS = 20
 def _branch(problem: Problem, clock: Clock, max_nodes: int | None = None) -> Outcome:
     near = problem.near
     see_time(near, clock)
-    if len(near.network.cut.layers) > 1:
+    if len(near.network.expanded.layers) > 1:
         return Open("branch", "branching is for networks with one hidden layer, and this one has more", {})
     if max_nodes is not None and len(near.moves) * len(problem.first_layer.fragile) > _LIGHT:
         return Open("branch", "there is too much to look at briefly", {})
@@ -120,7 +120,7 @@ class _Lanes:
             [np.repeat(max_gains, sizes, axis=0) - gains, gains - np.repeat(min_gains, sizes, axis=0)]
         )
         self.all_of_them = (max_gains - min_gains).sum(axis=0)
-        self.weights, self.least = problem.goal.neurons(near.network.cut.head)
+        self.weights, self.least = problem.goal.neurons(near.network.expanded.head)
         settled = first_layer.active.copy()
         settled[first_layer.fragile] = False
         self.least = self.least - self.weights @ settled

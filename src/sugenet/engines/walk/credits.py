@@ -66,7 +66,7 @@ class _Moves:
         self.near, self.budget = near, near.budget
         self.deltas, self.margins = first_layer.deltas, first_layer.margins
         make_sure(80 * self.deltas.size, "what all changes do to the neurons", "Ask about fewer features.")
-        self.weights, self.least = problem.goal.neurons(near.network.cut.head)
+        self.weights, self.least = problem.goal.neurons(near.network.expanded.head)
         settled = first_layer.active.copy()
         settled[first_layer.fragile] = False
         self.least = self.least - self.weights @ settled

@@ -93,7 +93,7 @@ class PatternGoal:
 
         None if a layer that is not dense would be too large as a dense one.
         """
-        network = self.first_layer.neighbourhood.network.cut
+        network = self.first_layer.neighbourhood.network.expanded
         sizes = [layer.outputs * layer.inputs for layer in network.layers[1:] if layer.kind != "dense"]
         if sum(sizes) > _UNROLLED or not len(self.first_layer.fragile):
             return None
@@ -260,7 +260,7 @@ class PlaneGoal:
         if len(self.layers) < len(self.patterns.later[0]) - 1 or not all(goal.cases):
             return None
         try:
-            weights, min_sums = goal.neurons(self.patterns.first_layer.neighbourhood.network.cut.head)
+            weights, min_sums = goal.neurons(self.patterns.first_layer.neighbourhood.network.expanded.head)
         except TooLargeError:
             return None
         missing = min_sums - weights @ bits

@@ -29,7 +29,7 @@ _BEST = 10
 """Largest number of features for which a nearest capacity is sought if the network does not induce one."""
 _DRAWN = 1024
 
-_Judge = Callable[[npt.NDArray[Any]], npt.NDArray[np.bool_]]
+_Claim = Callable[[npt.NDArray[Any]], npt.NDArray[np.bool_]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +147,7 @@ def induced_capacity(
     criteria = Criteria([network.encoder.names[index] for index, _ in chosen])
     if label is not None and neuron is not None:
         raise QuestionError("label and neuron are both given. Choose one.")
-    what, judge = _judge(network, base, chosen, label, neuron)
+    what, claim = _claim(network, base, chosen, label, neuron)
     for name, value, lower in (("samples", samples, 1), ("seed", seed, 0)):
         if (value is not None or name == "seed") and not _is_whole(value, lower):
             raise QuestionError(f"{name}={plain(value)!r} must be an integer of at least {lower}.")
@@ -157,9 +157,9 @@ def induced_capacity(
             return InducedCapacity(what, capacity, True, True, None, 0, None)
     n = len(chosen)
     if samples is None and n <= _ALL:
-        return _from_all(what, criteria, judge(_rows(base, chosen, np.arange(1 << n))))
+        return _from_all(what, criteria, claim(_rows(base, chosen, np.arange(1 << n))))
     masks = _drawn(n, _DRAWN if samples is None else samples, seed)
-    return _from_some(what, criteria, masks, judge(_rows(base, chosen, masks)))
+    return _from_some(what, criteria, masks, claim(_rows(base, chosen, masks)))
 
 
 def _listed(criteria: Criteria, mask: int) -> list[Any]:
@@ -179,13 +179,13 @@ def _features(network: Network, good: Mapping[Any, Any]) -> list[tuple[int, Any]
     return chosen
 
 
-def _judge(
+def _claim(
     network: Network,
     base: list[Any],
     chosen: list[tuple[int, Any]],
     label: Any,
     neuron: tuple[int, int] | None,
-) -> tuple[str, _Judge]:
+) -> tuple[str, _Claim]:
     """Return the question to the network, in words and as a function of raw samples."""
     if neuron is not None:
         if not isinstance(neuron, tuple | list) or len(neuron) != 2 or not all(_is_whole(k) for k in neuron):

@@ -149,7 +149,7 @@ def _inputs(program: GateProgram, inputs: Inputs | None) -> tuple[list[Coding], 
             not (inputs is None or (isinstance(inputs, Bits) and (inputs.low, inputs.high) == (0, 1))),
             program.source,
             f"inputs={inputs}, but the gates read raw inputs directly, so these must be bits. Declare "
-            "inputs=Bits(0, 1), or put the thresholds in front (FixedBinarization).",
+            "inputs=Bits(0, 1), or put the thresholds before it (FixedBinarization).",
         )
         return [bit()] * program.features, GateSums.plain(program.features)
     return _cut(program.thresholds, inputs, program.source)

@@ -152,7 +152,7 @@ def _module(model: Any, shape: Sequence[int] | None) -> GateProgram:
             refuse_if(
                 not is_flat and not layers,
                 location,
-                f"it reads samples of shape {size}. Put a Flatten in front.",
+                f"it reads samples of shape {size}. Put a Flatten before it.",
             )
             read = (
                 len(layers[-1].gates)

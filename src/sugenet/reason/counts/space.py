@@ -171,7 +171,7 @@ class _Behind:
 
 def _first(near: Neighbourhood) -> tuple[Ints, Ints, Bits, _Behind]:
     """Return M - tau at the sample, the contributions of moves, activity, and the later layers."""
-    network = near.network.cut
+    network = near.network.expanded
     head, (slopes, offsets, _) = network.head, network.head.integers
     shift = np.minimum(head.weights, 0).sum(axis=1).tolist()
     ends = [b - a * int(s) for a, b, s in zip(slopes, offsets, shift, strict=True)]

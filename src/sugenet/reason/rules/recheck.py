@@ -134,17 +134,17 @@ def masks_in(grid: Grid, row: Mapping[str, Any], number: int) -> Masks:
     return grid.check_box(tuple(masks))
 
 
-def check_book(book: Rulebook, judge: Network, limit: Limit) -> str:
+def check_book(book: Rulebook, network: Network, limit: Limit) -> str:
     """Check every claim of a book by the definition; describe the checks, and name the fields without
     certificate.
     """
-    judge = judge.anywhere()  # a book covers any input
+    network = network.anywhere()  # a book covers any input
     for number, rule in enumerate(book.rules, start=1):
         limit.look()
-        _check_envelope(rule, number, judge)
-        check(rule.certificate, judge, time_limit=limit.left(), memory_limit=limit.memory)
+        _check_envelope(rule, number, network)
+        check(rule.certificate, network, time_limit=limit.left(), memory_limit=limit.memory)
     summary = f"{len(book.rules)} rules hold for any input"
-    grid = Grid(judge)
+    grid = Grid(network)
     table = grid.table("definition") if grid.total <= CODEWORDS else None
     prime = [(number, rule) for number, rule in enumerate(book.rules, start=1) if rule.prime]
     for number, rule in prime:
@@ -165,16 +165,16 @@ def check_book(book: Rulebook, judge: Network, limit: Limit) -> str:
         raise CertificateError("each rule stands once in a book, those that cover most first.")
     if book.complete:
         summary += (
-            f", and cover exactly the inputs of {', '.join(judge.class_texts[k] for k in book.classes)}"
+            f", and cover exactly the inputs of {', '.join(network.class_texts[k] for k in book.classes)}"
         )
     return f"{summary}; {uncovered_text(_uncovered(book))}"
 
 
-def _check_envelope(rule: ProvedRule, number: int, judge: Network) -> None:
+def _check_envelope(rule: ProvedRule, number: int, network: Network) -> None:
     """Check that a certificate claims exactly that a rule holds for any input."""
-    if rule.certificate.get("network") != judge.fingerprint:
+    if rule.certificate.get("network") != network.fingerprint:
         return  # `check` reports the right network
-    claim = envelope(judge, Always(rule.index, rule.box), answer="proved", witness=None)
+    claim = envelope(network, Always(rule.index, rule.box), answer="proved", witness=None)
     for name in {**claim, **rule.certificate}:
         if name != "proof" and (name not in claim or rule.certificate.get(name, claim) != claim[name]):
             raise CertificateError(

@@ -212,6 +212,6 @@ function start(payload) {
 
 const embedded = parsePlain(byId("payload").textContent);
 makeOpening(embedded);
-// The address says `?within=any` where questions are about values outside the training range as well; the answers given beforehand are not.
+// The address says `?within=any` where questions are about values outside the training range as well; precomputed answers are not.
 const isWide = "anywhere" in embedded && new URLSearchParams(location.search).get("within") === "any";
 if (!embedded.empty) start(isWide ? { ...embedded, domain: embedded.anywhere, answers: [], within: "any" } : embedded);

@@ -1,4 +1,4 @@
-// Asking a question: the server where there is one, else an answer computed beforehand, else the engine in the browser,
+// Asking a question: the server where there is one, else a precomputed answer, else the engine in the browser,
 // else an honest "undecided" that names the command to run.
 import { many } from "./dom.js";
 import { parsePlain, writePlain } from "./engine/strict_json.js";

@@ -143,7 +143,7 @@ export function makeLesson(app) {
         h("span", { class: all ? "holds" : "fails" }, all ? "true" : `${missing} missing`));
     }));
     integral(literals, sets, constant);
-    judge(on, lit);
+    decide(on, lit);
   }
 
   function words(literal) {
@@ -168,7 +168,7 @@ export function makeLesson(app) {
   }
 
   // The tasks look at what was done, and stay ticked.
-  function judge(on, lit) {
+  function decide(on, lit) {
     const asPaper = lesson.w.every((w, i) => w === EXAMPLE.w[i]) && lesson.tau === EXAMPLE.tau;
     if (asPaper && on && lesson.flips === 1) lesson.done[0] = true;
     if (asPaper && lit.length === 6) lesson.done[1] = true;

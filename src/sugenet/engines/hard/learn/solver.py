@@ -107,7 +107,7 @@ def solver_of(problem: Problem, seed: int) -> Solver | None:
     try:
         if not is_soon_expanded(problem.near):
             return None
-        layers = problem.near.network.cut.layers[1:]
+        layers = problem.near.network.expanded.layers[1:]
         if _is_heavy(layers, _HEAVY_LAYERS):
             return None
         return Solver(problem.cascade, facts_of(problem.first_layer, problem.cascade), seed=seed)
@@ -401,7 +401,7 @@ def _searched(problem: Problem, clock: Clock, work: Callable[[int], int]) -> Out
 
 def _briefly(problem: Problem, clock: Clock) -> Outcome:
     """Search for a few conflicts, if the thresholds can be written at once."""
-    layers = problem.near.network.cut.layers[1:]
+    layers = problem.near.network.expanded.layers[1:]
     size = len(problem.near.moves) * len(problem.first_layer.fragile)
     if size + sum(layer.inputs * layer.outputs for layer in layers) > _LIGHT_LAYERS:
         return Open("cdcl", "the network is too large to be learned from at once", {})

@@ -104,7 +104,7 @@ class _Boxed:
         if boxed is None:
             raise QuestionError("the box leaves the real numbers that the features can be.")
         box_layers = BoxFirstLayer.of(boxed)
-        slacks = [Slack.of(boxed.network.cut.head, conjunction) for conjunction in case.condition]
+        slacks = [Slack.of(boxed.network.expanded.head, conjunction) for conjunction in case.condition]
         levels = boxed.lower, boxed.upper
         return cls(case, box_layers, BoxPatches(box_layers, clock), levels, slacks, boxed.placed)
 

@@ -139,7 +139,7 @@ class BoxFirstLayer:
     @classmethod
     def of(cls, boxed: Boxed) -> BoxFirstLayer:
         """Compute bounds through all layers; raise `QuestionError` if sums are too large for them."""
-        network, lower, upper = boxed.network.cut, boxed.lower, boxed.upper
+        network, lower, upper = boxed.network.expanded, boxed.lower, boxed.upper
         rational = {low.denominator for low, high in boxed.theta if low == high}
         size = int(boxed.layer.sizes.max(initial=0))
         grid = finest_grid(rational | {end.denominator for end in chain(lower, upper)}, size)

@@ -2,7 +2,7 @@
 
 import { Beyond, Wrong } from "./check_form.js";
 import { looseNeurons, mostFeatures } from "./check_walk.js";
-import { bitsGiven, thresholdOf } from "./cut.js";
+import { bitsGiven, thresholdOf } from "./expanded.js";
 
 const MOST_WEIGHTS = 50_000_000; // between two layers of steps
 

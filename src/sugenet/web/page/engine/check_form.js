@@ -13,13 +13,13 @@ export class Beyond extends Error {}
 const LONGEST = 4300; // characters of a number
 const BALLS = ["Hamming", "L0", "L1", "L2", "Linf"];
 
-function brief(value) {
+function shortened(value) {
   if (value === null || value === undefined) return "null";
   return Array.isArray(value) ? "a list" : typeof value === "object" ? "a JSON object" : String(value).slice(0, 40);
 }
 
 function wrong(needed, value) {
-  return new Wrong(`${needed} is needed, not ${brief(value)}.`);
+  return new Wrong(`${needed} is needed, not ${shortened(value)}.`);
 }
 
 // -- readers: (value, {features, classes}) => what it is, or an error ---------------------------------------------------------------
@@ -131,7 +131,7 @@ function byField(field, kinds, elsewhere = [], what = "") {
     if (!isObject(value)) throw wrong("a JSON object", value);
     const kind = value[field];
     if (elsewhere.includes(kind)) throw new Beyond(`the browser does not check ${what} of kind ${kind}.`);
-    if (typeof kind !== "string" || !Object.hasOwn(kinds, kind)) throw new Wrong(`unknown ${field} ${brief(kind)}.`);
+    if (typeof kind !== "string" || !Object.hasOwn(kinds, kind)) throw new Wrong(`unknown ${field} ${shortened(kind)}.`);
     return object({ [field]: text, ...kinds[kind] }, kind)(value, sizes);
   };
 }
@@ -256,7 +256,7 @@ export function readComposed(data, model) {
   if (data.networks[0] !== model.fingerprint) throw new Wrong("the certificate is for another network than that of this page.");
   if (isObject(data.question)) asked(data.question); // what is checked elsewhere
   if (isObject(data.whole)) whole(data.whole);
-  if (typeof data.answer !== "string" || !Object.hasOwn(COMPOSED, data.answer)) throw new Wrong(`unknown answer ${brief(data.answer)}.`);
+  if (typeof data.answer !== "string" || !Object.hasOwn(COMPOSED, data.answer)) throw new Wrong(`unknown answer ${shortened(data.answer)}.`);
   const outside = { format: text, version: natural, networks: listOf(text), readings: listOf(reading), whole, question: asked, answer: text, parts: listOf(part) };
   const sizes = { features: model.features.length, classes: model.classes.length };
   const found = object({ ...outside, ...COMPOSED[data.answer] }, "the certificate")(data, sizes);
@@ -275,7 +275,7 @@ export function readCertificate(data, model) {
   if (typeof data.network === "string" && data.network !== model.fingerprint) {
     throw new Wrong(`the certificate is for the network ${data.network.slice(0, 12)}, not for ${model.fingerprint.slice(0, 12)}.`);
   }
-  if (typeof data.answer !== "string" || !Object.hasOwn(ANSWERS, data.answer)) throw new Wrong(`unknown answer ${brief(data.answer)}.`);
+  if (typeof data.answer !== "string" || !Object.hasOwn(ANSWERS, data.answer)) throw new Wrong(`unknown answer ${shortened(data.answer)}.`);
   const outside = { format: text, version: natural, network: text, answer: text, domain, ...ANSWERS[data.answer] };
   const sizes = { features: model.features.length, classes: model.classes.length };
   return { domain: { limits: [], laws: [] }, ...object(outside, "the certificate", ["domain"])(data, sizes) };

@@ -2,7 +2,7 @@
 // the first layer is a sum over features, so what each single change adds to it is measured once, by evaluating the network.
 
 import { Beyond, Wrong } from "./check_form.js";
-import { bitsGiven, thresholdOf, valuesOf } from "./cut.js";
+import { bitsGiven, thresholdOf, valuesOf } from "./expanded.js";
 import { Fraction, ZERO } from "./exact.js";
 import { pack } from "./layers.js";
 

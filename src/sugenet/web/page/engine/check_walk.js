@@ -75,7 +75,7 @@ function walk(model, problem, number, limit) {
   const patterns = new Set();
   const codes = new Array(Math.ceil(loose.length / 16));
   let sets = 0;
-  const judge = (pattern) => {
+  const evaluate = (pattern) => {
     limit.look();
     if (patterns.size >= MOST_PATTERNS) patterns.clear();
     patterns.add(pattern);
@@ -92,7 +92,7 @@ function walk(model, problem, number, limit) {
       codes[c] = code;
     }
     const pattern = String.fromCharCode(...codes);
-    if (!patterns.has(pattern)) judge(pattern);
+    if (!patterns.has(pattern)) evaluate(pattern);
     const after = new Int32Array(base.length);
     for (let f = from; f < features.length; f++) {
       for (const { price, gain } of features[f]) {

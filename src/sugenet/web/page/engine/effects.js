@@ -2,7 +2,7 @@
 // M_u = constant_u + sum over features of gain(feature, state, u) for every unit u, a neuron. Without a hidden layer the bits themselves are
 // the neurons; of pooled levels the units are the steps: how many inputs reach each.
 
-import { thresholdOf } from "./cut.js";
+import { thresholdOf } from "./expanded.js";
 import { topOf } from "./layers.js";
 
 const KNOWN = new WeakMap();

@@ -1,4 +1,4 @@
-// Staircases cut into their steps, as `network.cut` in Python: a value is as many bits as it has levels above 0, each saying that it
+// The binary expansion, as `network.expanded` in Python: a value is as many bits as it has levels above 0, each saying that it
 // reaches one. Certificates number these bits as here.
 
 // The bits that a layer gives, in order: whose value, and from which level on. Values of maps stand channel by channel, level by level,

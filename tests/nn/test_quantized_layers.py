@@ -1,4 +1,4 @@
-"""Staircases against their definition: layers, cut, neurons, rules, capacities, simplify, files."""
+"""Quantized layers against their definition: expansion, neurons, rules, capacities, simplify, files."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def every_sample(encoder: Encoder) -> np.ndarray[Any, Any]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_network_of_staircases_is_what_its_definition_says_and_so_is_its_cut(kind: str) -> None:
+def test_a_quantized_network_is_what_its_definition_says_and_so_is_its_binary_expansion(kind: str) -> None:
     rng = np.random.default_rng(KINDS.index(kind))
     for _ in range(3):
         network = level_network(rng, kind)
@@ -52,10 +52,10 @@ def test_a_network_of_staircases_is_what_its_definition_says_and_so_is_its_cut(k
         slow = [slow_counts(network, row) for row in network.inputs(X)]
         assert network.match_counts(X, engine="definition").tolist() == slow
         assert network.match_counts(X).tolist() == slow
-        cut = network.cut
-        assert cut.match_counts(X, engine="definition").tolist() == slow
-        assert cut.head.tops is None
-        assert cut.cut is cut
+        expanded = network.expanded
+        assert expanded.match_counts(X, engine="definition").tolist() == slow
+        assert expanded.head.tops is None
+        assert expanded.expanded is expanded
         assert network.unrolled().match_counts(X, engine="definition").tolist() == slow
         assert simplify(network).logits(X).tolist() == network.logits(X).tolist()
         assert simplify(simplify(network)) == simplify(network)
@@ -107,7 +107,7 @@ def test_thresholds_on_sums_and_on_match_counts_are_the_same_and_canonical() -> 
     assert layer == QuantizedLayer([[2, -3]], [[0, 4, NEVER]], [2, 1])
     assert layer.constant.tolist() == [False]
     assert QuantizedLayer([[1]], [[0, 5]], [3]).constant.tolist() == [True]
-    assert layer.cut().tau.tolist() == [0, 4, NEVER]
+    assert layer.expanded().tau.tolist() == [0, 4, NEVER]
     assert layer.column(1)[1].tolist() == [-3]
 
 

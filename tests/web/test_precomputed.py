@@ -1,4 +1,4 @@
-"""Answers found beforehand: spelled as the page asks, within their time."""
+"""Precomputed answers: spelled as the page asks, within their time."""
 
 import json
 
@@ -13,7 +13,7 @@ SAMPLE = X[7].tolist()
 L0 = {"kind": "L0", "radius": "2"}
 
 
-def test_answers_found_beforehand_are_spelled_as_the_page_asks():
+def test_precomputed_answers_are_spelled_as_the_page_asks():
     told = []
     pairs = precompute(DIGITS, X[7], notify=told.append)
     asked = [
@@ -40,11 +40,11 @@ def test_answers_found_beforehand_are_spelled_as_the_page_asks():
                 sg.check(part["certificate"], DIGITS)
 
 
-def test_beforehand_nothing_is_begun_without_time():
+def test_nothing_is_precomputed_without_time():
     assert precompute(DIGITS, X[7], time_limit=0.0) == []
 
 
-def test_beforehand_an_interrupt_is_the_last_thing_that_happens(monkeypatch):
+def test_an_interrupt_is_the_last_thing_that_happens(monkeypatch):
     monkeypatch.setattr(
         asking,
         "ask",

@@ -1,4 +1,4 @@
-"""Hunts that are ended early: what one cost finds all find, and more time is never worse."""
+"""Searches that are ended early: what one cost finds all find, and more time is never worse."""
 
 from fractions import Fraction
 from math import inf

@@ -114,8 +114,8 @@ def test_a_cascade_of_two_is_that_of_its_steps():
             for row in between
         ]
         assert network.match_counts(rows, engine="definition")[:, 0].tolist() == last
-        assert network.cut.match_counts(rows, engine="definition")[:, 0].tolist() == last
-        bits = network.cut.hidden(rows)[1]
+        assert network.expanded.match_counts(rows, engine="definition")[:, 0].tolist() == last
+        bits = network.expanded.hidden(rows)[1]
         assert bits.tolist() == [[y >= m for m in (1, 2)] for y in last]
 
 

@@ -1,4 +1,4 @@
-"""Telling about compilation: once, and only where something is compiled."""
+"""The notice about compilation: once, and only where something is compiled."""
 
 from __future__ import annotations
 
