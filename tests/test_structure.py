@@ -78,6 +78,7 @@ ORDERS = {
         "counts",
         "reasons",
         "rules",
+        "demands",
         "rectifying",
         "asking",
         "rechecking",

@@ -1,5 +1,6 @@
 """The least change of thresholds, against every change of thresholds of tiny networks."""
 
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from sugenet.errors import QuestionError
 from sugenet.nn import DenseLayer, Head, Network, OneHot
 from sugenet.reason import Always, Fair, Monotone, Never, Robust, check, rectify, verify
+from sugenet.reason.demands import settled
 from tests.nn.level_nets import level_network
 
 
@@ -65,6 +67,80 @@ def test_the_least_change_by_enumeration(seed):
     diving = rectify(network, claims, time_limit=60)
     assert diving.is_least
     assert diving.size == least
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_least_change_of_a_neuron_by_enumeration(seed):
+    rng = np.random.default_rng(seed)
+    n, values = 3, [[-1, 1], [-1, 0, 1], [-2, 1, 3]][seed % 3]
+    tops = rng.integers(1, 3, n).tolist()
+    row, tau = rng.choice(values, n).tolist(), int(rng.integers(0, 4))
+    demands = {tuple(int(rng.integers(0, t + 1)) for t in tops): bool(rng.integers(2)) for _ in range(4)}
+
+    def matches(weights, inputs):
+        return sum(w * v if w >= 0 else -w * (t - v) for w, v, t in zip(weights, inputs, tops, strict=True))
+
+    def steps(weights):
+        return sum(abs(values.index(a) - values.index(b)) for a, b in zip(weights, row, strict=True))
+
+    fitting = [
+        steps(weights) + abs(level - tau)
+        for weights in product(values, repeat=n)
+        for level in range(20)
+        if all((matches(weights, inputs) >= level) == on for inputs, on in demands.items())
+    ]
+    found = settled(row, tau, tops, values, sorted(demands.items()))
+    assert (found is None) == (not fitting)
+    if found is not None:
+        assert found.size == min(fitting) == steps(found.row.tolist()) + abs(found.tau - tau)
+        assert all((matches(found.row, inputs) >= found.tau) == on for inputs, on in demands.items())
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_least_change_of_weights_by_enumeration(seed):
+    rng = np.random.default_rng(70 + seed)
+    values = [-1, 1] if seed % 2 else [-1, 0, 1]
+    rows = rng.choice(values, (2, 3))
+    rows[0] = np.resize(values, 3)  # each value occurs
+    layer = DenseLayer(rows, rng.integers(0, 4, 2))
+    network = Network.of_bits([layer], Head(rng.choice([-1, 1], (2, 2)), [0, Fraction(seed % 3, 2)]))
+    claims = [
+        [Always(0, {"x1": 1}), Always(1, {"x1": -1, "x2": -1})],
+        [Always(1, {"x1": 1, "x3": 1}), Always(0, {"x1": 1, "x3": -1})],
+        [Monotone("x2"), Always(1, {"x1": 1, "x3": -1})],
+        [Fair(["x3"]), Always(1, {"x1": 1, "x2": 1}), Always(0, {"x1": -1})],
+    ][seed % 4]
+    most, sizes = 3, []
+    for chosen in product(values, repeat=6):
+        changed = np.array(chosen).reshape(2, 3)
+        moved = abs(np.searchsorted(values, changed) - np.searchsorted(values, rows)).sum()
+        for taus in product(range(5), repeat=2) if moved <= most else ():
+            cost = int(moved + abs(np.array(taus) - layer.tau).sum())
+            if cost > most or (sizes and cost >= min(sizes)):
+                continue
+            other = Network(network.encoder, [DenseLayer(changed, taus)], network.head, network.classes)
+            if all(verify(other, claim).is_proved for claim in claims):
+                sizes.append(cost)
+    found = rectify(network, claims, weights=True, max_change=most)
+    assert found.outcome == ("rectified" if sizes else "none")
+    if sizes:
+        assert found.lower == found.size == min(sizes)
+        assert all(check(verdict, found.network) for verdict in found.verdicts)
+        rows = found.network.layers[0].weights
+        assert all(rows[j - 1, i - 1] == after for _, j, i, _, after in found.weights)
+        assert len(found.weights) == int((rows != layer.weights).sum())
+        only = rectify(network, claims, max_change=most)
+        assert only.network is None or only.size >= found.size
+        assert rectify(network, claims, weights=True, time_limit=60).size == found.size
+
+
+def test_a_change_of_weights_is_told():
+    network = Network.of_bits([DenseLayer([[1, 1, 1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    claims = ["x1 = 1 and x2 = 1 -> off", "x1 = -1 and x3 = 1 -> on"]
+    assert rectify(network, claims).outcome == "none"
+    found = rectify(network, claims, weights=True)
+    assert str(found).startswith("2 weights changed, by 2 in all, the least: weight 1 of neuron 1 of layer 1")
+    assert found.weights == ((1, 1, 1, 1, -1), (1, 1, 2, 1, -1))
 
 
 def test_accuracy_before_and_after():

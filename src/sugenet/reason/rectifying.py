@@ -1,9 +1,10 @@
-"""Rectification: the least change of thresholds after which claims about a network are proved (`rectify`).
+"""Rectification: the least change of thresholds, or of thresholds and weights, after which claims about a
+network are proved (`rectify`).
 
-The search is best-first over commitments, each a bound on one threshold. If a claim fails at an input, some
-neuron must change there. Take the first layer in which one does: its inputs are as before, so its match count
-is known, and so is the threshold from which on it changes. Each such neuron gives one branch. So no change is
-missed, and the first one that is proved is a least one.
+The search is best-first over commitments, each that a neuron is on or off at some inputs of its own. If a
+claim fails at an input, some neuron must change there. Take the first layer in which one does: its inputs are
+as before, so they are known. Each such neuron gives one branch. So no change is missed, and the first one
+that is proved is a least one. If weights stay, a commitment is a bound on one threshold.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,6 +18,7 @@ import numpy as np
 from sugenet.errors import QuestionError
 from sugenet.nn import DenseLayer, LevelLayer, Network, network_of
 from sugenet.problem import Clock, row_of
+from sugenet.reason.demands import Demand, NeuronChange, settled
 from sugenet.reason.questions import Always, Fair, Monotone, Never, class_of
 from sugenet.reason.rules import parse_rule
 from sugenet.reason.verdicts import Proved, Refuted, Undecided, verify
@@ -25,13 +27,14 @@ from sugenet.reprs import Sentences, quoted
 __all__ = ["Rectified", "rectify"]
 
 _Key = tuple[int, int]
-_Bounds = Mapping[_Key, tuple[int, int]]
-"""Lowest and highest threshold by layer and neuron, from 0."""
+_Ends = tuple[int, int]
+_Bounds = Mapping[_Key, Any]
+"""By layer and neuron, from 0: lowest and highest threshold; or, if weights may change, a set of demands."""
 
 
 @dataclass(frozen=True)
 class Rectified(Sentences):
-    """The least change of thresholds after which claims hold: the answer to `rectify`.
+    """The least change of thresholds and weights after which claims hold: the answer to `rectify`.
 
     Examples
     --------
@@ -53,16 +56,15 @@ class Rectified(Sentences):
     verdicts: tuple[Proved, ...]
     """Each claim, proved for the changed network."""
     lower: int
-    """Every change after which the claims hold has at least this size: the sum over all thresholds."""
+    """Every change after which the claims hold has at least this size."""
     accuracy: tuple[Fraction, Fraction] | None
     """Share of given samples that are classified right, before and after."""
     reason: str = ""
     """Why no change was found."""
-
-    @property
-    def size(self) -> int:
-        """Size of the change: the sum over all thresholds."""
-        return sum(abs(after - before) for _, _, before, after in self.changes)
+    weights: tuple[tuple[int, int, int, int, int], ...] = ()
+    """Layer, neuron and input from 1, weight before and after."""
+    size: int = 0
+    """Size of the change: steps of all thresholds and weights."""
 
     @property
     def is_least(self) -> bool:
@@ -91,12 +93,15 @@ class Rectified(Sentences):
             return (
                 f"no change is known: {self.reason or 'none up to the largest size'}; at least {self.lower}"
             )
-        if not self.changes:
+        if not self.size:
             return "nothing has to change: all claims are proved"
         rows = [f"neuron {j} of layer {k} from {a} to {b}" for k, j, a, b in self.changes]
+        rows += [f"weight {i} of neuron {j} of layer {k} from {a} to {b}" for k, j, i, a, b in self.weights]
         known = "the least" if self.is_least else f"at least {self.lower} needed"
-        n, shown = len(rows), ", ".join(rows[:8]) + (", ..." if len(rows) > 8 else "")
-        text = f"{n} threshold{'s' * (n > 1)} changed, by {self.size} in all, {known}: {shown}"
+        shown = ", ".join(rows[:8]) + (", ..." if len(rows) > 8 else "")
+        parts = (len(self.changes), "threshold"), (len(self.weights), "weight")
+        what = " and ".join(f"{n} {name}{'s' * (n > 1)}" for n, name in parts if n)
+        text = f"{what} changed, by {self.size} in all, {known}: {shown}"
         if self.accuracy is None:
             return text
         return f"{text}; accuracy {float(self.accuracy[0]):.2%} before, {float(self.accuracy[1]):.2%} after"
@@ -111,6 +116,7 @@ def rectify(
     X: Any = None,
     y: Any = None,
     *,
+    weights: bool = False,
     max_change: int | None = None,
     time_limit: float | None = None,
     threads: int | None = None,
@@ -119,8 +125,10 @@ def rectify(
 ) -> Rectified:
     """Find the least change of thresholds after which claims about all inputs hold, and prove them.
 
-    The size of a change is the sum of the differences of all thresholds of hidden neurons. Weights and the
-    last layer stay as they are.
+    The size of a change is the sum of the differences of all thresholds of hidden neurons. With
+    ``weights=True``, weights of hidden neurons may change, too: each move to the next value that occurs in
+    the layer, with either sign, is a step of size 1. So a binary layer stays binary. The last layer stays as
+    it is.
 
     Parameters
     ----------
@@ -132,6 +140,9 @@ def rectify(
         Samples whose accuracy is compared. None: no comparison.
     y : array, default: None
         Class of each sample, by name or index. None: no comparison.
+    weights : bool, default: False
+        Whether weights of hidden neurons may change, too. Of two changes of the same size, the one with fewer
+        weights is tried first. With a time limit, half of the time is for thresholds alone.
     max_change : int, default: None
         Largest size of a change to look for. None: any.
     time_limit : float, default: None
@@ -181,10 +192,12 @@ def rectify(
     def hits(changed: Network) -> int:
         return 0 if labels is None else int((changed.predict(X) == labels).sum())
 
-    search = _ThresholdSearch(network, questions, clock)
+    search = _RepairSearch(network, questions, clock, _Thresholds(network))
     best = None
-    if time_limit is not None:  # one change that is enough, in half of the time
+    if time_limit is not None:  # one change of thresholds that is enough, in half of the time
         best = search.dive(clock.within(time_limit / 2), max_change, hits)
+    if weights:
+        search.plan = _Weights(network)
     size, reason, smallest = search.least(max_change, None if best is None else best.size)
     chosen = smallest or best
     if chosen is None:
@@ -192,11 +205,112 @@ def rectify(
     accuracy = None
     if labels is not None:
         accuracy = Fraction(hits(network), len(labels)), Fraction(hits(chosen.network), len(labels))
-    rows = []
-    for at, (old, new) in enumerate(zip(network.layers, chosen.network.layers, strict=True), start=1):
-        pairs = zip(old.tau.tolist(), new.tau.tolist(), strict=True)
-        rows += [(at, j, a, b) for j, (a, b) in enumerate(pairs, start=1) if a != b]
-    return Rectified(chosen.network, tuple(rows), chosen.verdicts, size, accuracy)
+    taus, moved = _differences(network, chosen.network)
+    return Rectified(chosen.network, taus, chosen.verdicts, size, accuracy, "", moved, chosen.size)
+
+
+def _renewed(network: Network, neurons: Mapping[_Key, tuple[Any, int]]) -> Network:
+    """Return the network with other weights and thresholds of some neurons; a row of None stays."""
+    layers: list[Any] = list(network.layers)
+    for at in {at for at, _ in neurons}:
+        old = layers[at]
+        rows, tau = old.weights.copy(), old.tau.copy()
+        for (k, j), (row, level) in neurons.items():
+            if k == at:
+                tau[j] = level
+                rows[j] = rows[j] if row is None else row
+        more = (old.tops,) if isinstance(old, LevelLayer) else ()
+        layers[at] = type(old)(rows, tau, *more)
+    return replace(network, layers=tuple(layers))
+
+
+@dataclass
+class _Thresholds:
+    """Commitments as the lowest and highest threshold of each neuron."""
+
+    network: Network
+
+    def turned(self, bounds: _Bounds, key: _Key, match: int, values: Any, *, is_on: bool) -> _Bounds | None:  # noqa: ARG002
+        """Return the commitments with which a neuron changes at an input; None if they contradict others."""
+        low, high = bounds.get(key, (0, int(self.network.layers[key[0]].sizes[key[1]]) + 1))
+        low, high = (max(low, match + 1), high) if is_on else (low, min(high, match))
+        return {**bounds, key: (low, high)} if low <= high else None
+
+    def _nearest(self, key: _Key, ends: _Ends) -> tuple[int, int]:
+        layer: Any = self.network.layers[key[0]]
+        tau = int(layer.tau[key[1]])
+        return tau, min(max(tau, ends[0]), ends[1])
+
+    def size(self, bounds: _Bounds) -> int:
+        """Return the size of the least change that keeps the commitments."""
+        pairs = (self._nearest(key, ends) for key, ends in bounds.items())
+        return sum(abs(new - old) for old, new in pairs)
+
+    def weights(self, bounds: _Bounds) -> int:  # noqa: ARG002
+        """Return how many weights that change moves."""
+        return 0
+
+    def is_open(self, bounds: _Bounds) -> bool:  # noqa: ARG002
+        """Return whether that change is not known."""
+        return False
+
+    def moved(self, bounds: _Bounds) -> Network:
+        """Return the network after that change."""
+        return _renewed(
+            self.network, {key: (None, self._nearest(key, ends)[1]) for key, ends in bounds.items()}
+        )
+
+
+@dataclass
+class _Weights:
+    """Commitments as demands: inputs of a neuron at which it must be on, or off."""
+
+    network: Network
+    known: dict[tuple[_Key, frozenset[Demand]], NeuronChange | None] = field(default_factory=dict)
+
+    def _settled(self, key: _Key, demands: frozenset[Demand]) -> NeuronChange | None:
+        if (key, demands) not in self.known:
+            layer: Any = self.network.layers[key[0]]
+            self.known[key, demands] = settled(
+                layer.weights[key[1]].tolist(),
+                int(layer.tau[key[1]]),
+                layer.input_tops.tolist(),
+                np.unique([layer.weights, -layer.weights]).tolist(),
+                sorted(demands),
+            )
+        return self.known[key, demands]
+
+    def turned(self, bounds: _Bounds, key: _Key, match: int, values: Any, *, is_on: bool) -> _Bounds | None:  # noqa: ARG002
+        """Return the commitments with which a neuron changes at an input; None if they contradict others."""
+        here = tuple(int(value) for value in values)
+        old: frozenset[Demand] = bounds.get(key, frozenset())
+        if (here, is_on) in old:
+            return None
+        demands = old | {(here, not is_on)}
+        return None if self._settled(key, demands) is None else {**bounds, key: demands}
+
+    def _changes(self, bounds: _Bounds) -> list[tuple[_Key, NeuronChange]]:
+        rows = ((key, self._settled(key, demands)) for key, demands in bounds.items())
+        return [(key, change) for key, change in rows if change is not None]
+
+    def size(self, bounds: _Bounds) -> int:
+        """Return the size of the least change that keeps the commitments, or a lower bound on it."""
+        return sum(change.size for _, change in self._changes(bounds))
+
+    def weights(self, bounds: _Bounds) -> int:
+        """Return how many weights that change moves."""
+        rows = ((self.network.layers[k], j, change.row) for (k, j), change in self._changes(bounds))
+        return sum(0 if row is None else int((row != layer.row(j)).sum()) for layer, j, row in rows)
+
+    def is_open(self, bounds: _Bounds) -> bool:
+        """Return whether that change is not known."""
+        return any(change.row is None for _, change in self._changes(bounds))
+
+    def moved(self, bounds: _Bounds) -> Network:
+        """Return the network after that change."""
+        return _renewed(
+            self.network, {key: (change.row, change.tau) for key, change in self._changes(bounds)}
+        )
 
 
 @dataclass(frozen=True)
@@ -209,17 +323,18 @@ class _Candidate:
 
 
 @dataclass
-class _ThresholdSearch:
+class _RepairSearch:
     """Search for changes; `witnesses` are inputs at which claims failed, the last one first."""
 
     network: Network
     questions: list[Any]
     clock: Clock
+    plan: _Thresholds | _Weights
     witnesses: list[tuple[Any, Any]] = field(default_factory=list)
 
     def tried(self, bounds: _Bounds, clock: Clock) -> _Candidate | Undecided | tuple[Any, Any]:
         """Return the changed network if its claims are proved, or an input at which one fails."""
-        changed = _moved(self.network, bounds)
+        changed = self.plan.moved(bounds)
         for pair in self.witnesses:
             if _fails(changed, *pair):
                 return pair
@@ -235,7 +350,7 @@ class _ThresholdSearch:
                 self.witnesses.insert(0, (question, rows))
                 return question, rows
             verdicts.append(verdict)
-        return _Candidate(changed, tuple(verdicts), _size(self.network, bounds))
+        return _Candidate(changed, tuple(verdicts), self.plan.size(bounds))
 
     def dive(self, clock: Clock, max_change: int | None, hits: Callable[[Network], int]) -> _Candidate | None:
         """Return a change that is enough, but perhaps not a least one.
@@ -250,9 +365,9 @@ class _ThresholdSearch:
             if isinstance(answer, Undecided):
                 return None
             ranked = []
-            for at, wider in enumerate(_branches(_moved(self.network, bounds), bounds, answer[1])):
-                moved = _moved(self.network, wider)
-                rank = _fails(moved, *answer), -hits(moved), _size(self.network, wider), at
+            for at, wider in enumerate(self.branches(bounds, answer[1])):
+                moved = self.plan.moved(wider)
+                rank = _fails(moved, *answer), -hits(moved), self.plan.size(wider), at
                 ranked.append((rank, wider))
             if not ranked:
                 return None
@@ -262,27 +377,43 @@ class _ThresholdSearch:
     def least(self, max_change: int | None, known: int | None) -> tuple[int, str, _Candidate | None]:
         """Return a lower bound on the size of a change, why the search ended, and a least change."""
         start: _Bounds = {}
-        waiting: list[tuple[int, int, _Bounds]] = [(0, 0, start)]
+        waiting: list[tuple[int, int, int, _Bounds]] = [(0, 0, 0, start)]
         seen, lower = {frozenset(start.items())}, 0
         while waiting:
-            size, _, bounds = heappop(waiting)
+            size, *_, bounds = heappop(waiting)
             lower = max(lower, size)
             if size == known or (max_change is not None and size > max_change):
                 return size, "", None
             if self.clock.up():
                 return lower, f"stopped after {self.clock.seconds:.1f} s", None
+            if self.plan.is_open(bounds):
+                return lower, "the weights of a neuron have too many ways to change", None
             answer = self.tried(bounds, self.clock)
             if isinstance(answer, _Candidate):
                 return size, "", answer
             if isinstance(answer, Undecided):
                 return lower, answer.reason, None
             self.clock.tell(f"every change has at least the size {lower}")
-            for wider in _branches(_moved(self.network, bounds), bounds, answer[1]):
+            for wider in self.branches(bounds, answer[1]):
                 key = frozenset(wider.items())
                 if key not in seen:
                     seen.add(key)
-                    heappush(waiting, (_size(self.network, wider), len(seen), wider))
+                    cost, fewest = self.plan.size(wider), self.plan.weights(wider)
+                    heappush(waiting, (cost, fewest, len(seen), wider))
         return lower, "", None
+
+    def branches(self, bounds: _Bounds, rows: Iterable[Any]) -> Iterator[_Bounds]:
+        """Yield the commitments with which one neuron changes at one of some inputs."""
+        changed = self.plan.moved(bounds)
+        for row in rows:
+            trace = changed.trace(list(row))
+            values = changed.inputs(row_of(row))[0]
+            for at, layer in enumerate(trace.layers):
+                for j, active in enumerate(layer.active.tolist()):
+                    wider = self.plan.turned(bounds, (at, j), int(layer.matches[j]), values, is_on=active)
+                    if wider is not None:
+                        yield wider
+                values = layer.active
 
 
 def _claim(network: Network, claim: Any) -> Any:
@@ -312,42 +443,14 @@ def _fails(network: Network, question: Any, rows: Iterable[Any]) -> bool:
     return labels[0] != labels[1]
 
 
-def _branches(network: Network, bounds: _Bounds, rows: Iterable[Any]) -> Iterator[_Bounds]:
-    """Yield the bounds with which one neuron changes at one of some inputs."""
-    for row in rows:
-        trace = network.trace(list(row))
-        for at, layer in enumerate(trace.layers):
-            for j, (match, active) in enumerate(
-                zip(layer.matches.tolist(), layer.active.tolist(), strict=True)
-            ):
-                low, high = bounds.get((at, j), (0, int(layer.sizes[j]) + 1))
-                low, high = (max(low, match + 1), high) if active else (low, min(high, match))
-                if low <= high:
-                    yield {**bounds, (at, j): (low, high)}
-
-
-def _nearest(network: Network, key: _Key, ends: tuple[int, int]) -> int:
-    layer: Any = network.layers[key[0]]
-    return min(max(int(layer.tau[key[1]]), ends[0]), ends[1])
-
-
-def _size(network: Network, bounds: _Bounds) -> int:
-    """Return the size of the least change within bounds."""
-    return sum(
-        abs(_nearest(network, key, ends) - int(network.layers[key[0]].tau[key[1]]))
-        for key, ends in bounds.items()
-    )
-
-
-def _moved(network: Network, bounds: _Bounds) -> Network:
-    """Return the network with the least change of thresholds within bounds."""
-    layers: list[Any] = list(network.layers)
-    for at in {at for at, _ in bounds}:
-        tau = layers[at].tau.copy()
-        for (k, j), ends in bounds.items():
-            if k == at:
-                tau[j] = _nearest(network, (k, j), ends)
-        old = layers[at]
-        more = (old.tops,) if isinstance(old, LevelLayer) else ()
-        layers[at] = type(old)(old.weights, tau, *more)
-    return replace(network, layers=tuple(layers))
+def _differences(old: Network, new: Network) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Return the thresholds and the weights that differ, numbered from 1, with their old and new values."""
+    taus: list[Any] = []
+    weights: list[Any] = []
+    for k, (one, other) in enumerate(zip(old.layers, new.layers, strict=True), start=1):
+        before: Any
+        after: Any
+        for before, after, into in ((one.tau, other.tau, taus), (one.weights, other.weights, weights)):
+            for index in map(tuple, np.argwhere(before != after).tolist()):
+                into.append((k, *(i + 1 for i in index), int(before[index]), int(after[index])))
+    return tuple(taus), tuple(weights)
