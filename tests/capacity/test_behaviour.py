@@ -257,6 +257,9 @@ def test_lambda_measures(singles):
 
 
 def test_lambda_measures_of_known_lambda():
+    for wrong in (0, -1, 2.5, "64", True):
+        with pytest.raises(CapacityError, match="must be an integer of at least 1"):
+            LambdaMeasure([0.1, 0.2, 0.3], bits=wrong)
     mu = LambdaMeasure([F(1, 3), F(1, 3), F(1, 3)])
     assert (mu.lam, mu.is_exact, mu({1, 2})) == (0, True, F(2, 3))
     # 1 + lambda g = 2 for each of three gives 1 + lambda = 8

@@ -373,3 +373,36 @@ def test_utilities_name_what_is_wrong():
     assert (
         SugenoUtility(CardinalityThreshold(1, 1), {1: {"x": "low"}}, Ordinal(["low", "high"]))(["x"]) == "low"
     )
+
+
+def test_frames_and_series_are_read_by_name():
+    pandas = pytest.importorskip("pandas")
+    mu = Dense(["p", "q"], [0, 0.25, 0.5, 1.0])
+    frame = pandas.DataFrame({"q": [1.0, 0.25], "p": [0.0, 1.0]})
+    for integral in (sugeno, choquet):
+        assert integral(mu, frame).tolist() == [
+            integral(mu, {"p": 0, "q": 1}),
+            integral(mu, {"p": 1, "q": 0.25}),
+        ]
+        assert integral(mu, frame.iloc[0]) == integral(mu, {"p": 0, "q": 1})
+    assert lexi_sugeno(mu, frame.iloc[0]) == lexi_sugeno(mu, {"p": 0, "q": 1})
+    assert sugeno(mu, pandas.DataFrame([[0.0, 1.0]])).tolist() == [0.5]  # labels that are positions
+    assert sugeno(CardinalityThreshold([1, 0], 1), pandas.DataFrame({0: [1], 1: [0]})).tolist() == [1]
+    for wrong in (frame.rename(columns={"q": "r"}), pandas.concat([frame, frame], axis=1)):
+        with pytest.raises(CriteriaError, match=r"unknown criterion 'r'|two columns"):
+            sugeno(mu, wrong)
+
+
+def test_words_are_not_compared_by_the_alphabet():
+    scale = Ordinal(["bad", "ok", "good"])
+    assert leximin(["good", "bad", "ok"], scale) == leximax(["good", "ok", "bad"], scale)[::-1]
+    assert (
+        discrimin(["good", "ok"], ["good", "bad"], scale)
+        == discrimax(scale.levels, [*scale.levels[:2], scale.levels[0]])
+        == 1
+    )
+    for wrong in (lambda: leximin(["good", "bad"]), lambda: discrimax(["good"], ["bad"])):
+        with pytest.raises(ScaleError, match="is not a number"):
+            wrong()
+    with pytest.raises(CapacityError, match="values is 3"):
+        leximax(3)

@@ -184,6 +184,14 @@ def test_wrong_rules_are_refused(variables, rules, said):
         make()
 
 
+def test_a_premise_that_never_holds_limits_the_conclusion():
+    base = RuleBase.of(
+        {"a": "01", "b": "01"}, ["if false then b = 1 (s = 0.25, r = 0)", "if true then b in {0, 1}"]
+    )
+    assert base.infer({"a": {0: 1, 1: 0}})["b"] == {"0": 1, "1": Fraction(1, 4)}
+    assert base.vectors("b", [{"a": {0: 1, 1: 0}}]) == [[0, 1, 1, 0]]
+
+
 @pytest.mark.parametrize(
     ("sample", "said"),
     [

@@ -21,12 +21,12 @@ def cited():
     """Each line of references in a docstring, with its place."""
     for path in SOURCES:
         text = path.read_text()
-        if not re.search(r"Reference:|\[[A-Z]\w*\d\d\]", text):
+        if not re.search(r"Reference:|\[[A-Z]\w*\d\d[a-z]?\]", text):
             continue
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
                 for line in (ast.get_docstring(node) or "").splitlines():
-                    if re.match(r" *Reference:", line) or re.search(r"\[[A-Z]\w*\d\d\]", line):
+                    if re.match(r" *Reference:", line) or re.search(r"\[[A-Z]\w*\d\d[a-z]?\]", line):
                         yield f"{path.name}: {getattr(node, 'name', 'module')}", line
 
 
@@ -61,7 +61,7 @@ def test_authors_in_docstrings_are_those_of_the_entry():
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.stem)
 def test_links_from_pages_name_their_key(page):
-    for key, anchor in re.findall(r"\[([^\]]+)\]\((?:bibliography\.md)?#(\w+\d\d)\)", page.read_text()):
+    for key, anchor in re.findall(r"\[([^\]]+)\]\((?:bibliography\.md)?#(\w+\d\d[a-z]?)\)", page.read_text()):
         if anchor in {key.lower() for key in KEYS}:
             assert key.lower() == anchor
         else:

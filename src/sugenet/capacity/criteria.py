@@ -144,6 +144,22 @@ class Criteria(ShortRepr):
             )
         return [by_name[name] for name in self.names]
 
+    def labelled(self, x: Any) -> Any:
+        """Return a data frame, or a series that is one sample, as a mapping by label; all else unchanged.
+
+        Labels 0, 1, ... are positions, unless the criteria have these names.
+        """
+        labels = getattr(x, "columns", None)
+        labels = getattr(x, "index", None) if labels is None and hasattr(x, "to_numpy") else labels
+        if isinstance(x, Mapping) or labels is None or callable(labels):
+            return x
+        names = list(labels)
+        if names == list(range(len(self))) and sorted(self.names, key=str) != sorted(names, key=str):
+            return x
+        if len(set(names)) < len(names):
+            raise CriteriaError("two columns have the same name. Give one column for each criterion.")
+        return {name: x[name] for name in names}
+
     def __len__(self) -> int:
         return len(self.names)
 

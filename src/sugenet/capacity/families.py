@@ -22,7 +22,7 @@ __all__ = ["iter_possibilities", "necessity_family", "possibility_family"]
 def iter_possibilities(mu: SetFunction) -> Iterator[Possibility]:
     """Yield, lazily, the least possibility measures that dominate a set function.
 
-    Reference: Dubois, Prade and Rico [DPR13].
+    Reference: Dubois, Prade and Rico [DPR13b]; Dubois, Prade and Rico [DPR13].
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def possibility_family(mu: SetFunction, limit: int = RULE_LIMIT) -> Meet:
 
     Its Sugeno integral is the least of theirs.
 
-    Reference: Dubois, Prade and Rico [DPR13].
+    Reference: Dubois, Prade and Rico [DPR13b]; Dubois, Prade and Rico [DPR13].
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def necessity_family(mu: SetFunction, limit: int = RULE_LIMIT) -> Join:
 
     They are the conjugates of the family of possibility measures of the conjugate.
 
-    Reference: Dubois, Prade and Rico [DPR13].
+    Reference: Dubois, Prade and Rico [DPR13b]; Dubois, Prade and Rico [DPR13].
 
     Parameters
     ----------

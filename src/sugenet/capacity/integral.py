@@ -295,6 +295,7 @@ def sugeno(mu: SetFunction, x: Any, method: Method = "auto", scale: Scale | None
 
 def read_in_order(mu: SetFunction, x: Any) -> Any:
     """Return samples given by name in the order of the criteria; anything else unchanged."""
+    x = mu.criteria.labelled(x)
     if isinstance(x, Mapping):
         row = mu.criteria.row(x, "the sample")
         return _columns(mu, row) if any(map(_is_column, row)) else row

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from sugenet.capacity import transforms
-from sugenet.capacity.arguments import in_order, show_number
+from sugenet.capacity.arguments import in_order, plain, show_number
 from sugenet.capacity.base import Costs, SetFunction, by_cost
 from sugenet.capacity.combine import Conjugate
 from sugenet.capacity.criteria import Criteria, Criterion, bits
@@ -279,6 +279,8 @@ class LambdaMeasure(SetFunction):
     def __init__(
         self, densities: Mapping[Criterion, Any] | Sequence[Any], bits: int = 64, criteria: Any = None
     ) -> None:
+        if isinstance(bits, bool) or not isinstance(bits, int) or bits < 1:
+            raise CapacityError(f"bits={plain(bits)!r} must be an integer of at least 1.")
         named = Possibility(densities, UNIT, criteria)  # checks names and numbers
         exact = tuple(Fraction(value) for value in named.pi)
         lam, is_exact = _lambda_of([value for value in exact if value], bits)

@@ -6,26 +6,30 @@ vectors after deleting what they have in common; as that depends on both, there 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
 from typing import Any, Literal
 
+from sugenet.capacity.arguments import in_order, plain
 from sugenet.capacity.base import SetFunction, need_set_function, take_all
 from sugenet.capacity.criteria import Criterion
 from sugenet.capacity.rules import lifting, read_sample
-from sugenet.capacity.scales import Scale, Value
-from sugenet.errors import CapacityError
+from sugenet.capacity.scales import Level, Scale, Value, need_scale
+from sugenet.errors import CapacityError, ScaleError
 
 __all__ = ["discrimax", "discrimin", "discriminating_sugeno", "lexi_sugeno", "leximax", "leximin"]
 
 Sample = Mapping[Criterion, Any] | Sequence[Any]
 
 
-def leximin(values: Iterable[Value]) -> tuple[Value, ...]:
+def leximin(values: Iterable[Any], scale: Scale | None = None) -> tuple[Value, ...]:
     """Return the key that compares by the worst value, then by the second worst, and so on.
 
     Parameters
     ----------
     values : iterable
         Values of one scale; vectors that are compared must be equally long.
+    scale : Scale, optional
+        The scale of the values; levels with names need it, unless they come from a scale (default: numbers).
 
     Returns
     -------
@@ -36,17 +40,22 @@ def leximin(values: Iterable[Value]) -> tuple[Value, ...]:
     --------
     >>> leximin([0.5, 0.2, 0.9]) > leximin([0.2, 0.4, 1])
     True
+    >>> from sugenet.capacity import Ordinal
+    >>> leximin(["good", "bad", "ok"], Ordinal(["bad", "ok", "good"]))
+    ('bad', 'ok', 'good')
     """
-    return tuple(sorted(values))
+    return tuple(sorted(_read(values, scale)))
 
 
-def leximax(values: Iterable[Value]) -> tuple[Value, ...]:
+def leximax(values: Iterable[Any], scale: Scale | None = None) -> tuple[Value, ...]:
     """Return the key that compares by the best value, then by the second best, and so on.
 
     Parameters
     ----------
     values : iterable
         Values of one scale; vectors that are compared must be equally long.
+    scale : Scale, optional
+        The scale of the values; levels with names need it, unless they come from a scale (default: numbers).
 
     Returns
     -------
@@ -58,16 +67,18 @@ def leximax(values: Iterable[Value]) -> tuple[Value, ...]:
     >>> leximax([0.5, 0.2, 0.9]) > leximax([0.9, 0.4, 0.1])
     True
     """
-    return tuple(sorted(values, reverse=True))
+    return tuple(sorted(_read(values, scale), reverse=True))
 
 
-def discrimin(x: Sequence[Value], y: Sequence[Value]) -> int:
+def discrimin(x: Sequence[Any], y: Sequence[Any], scale: Scale | None = None) -> int:
     """Compare two vectors by the minimum of the coordinates in which they differ.
 
     Parameters
     ----------
     x, y : sequence
         Equally long vectors of values of one scale.
+    scale : Scale, optional
+        The scale of the values, as for `leximin` (default: numbers).
 
     Returns
     -------
@@ -79,16 +90,18 @@ def discrimin(x: Sequence[Value], y: Sequence[Value]) -> int:
     >>> discrimin([0.2, 0.5, 0.9], [0.2, 0.7, 0.6]), discrimin([0, 0.5], [0, 0.5])
     (-1, 0)
     """
-    return _compared(x, y, min)
+    return _compared(_read(x, scale), _read(y, scale), min)
 
 
-def discrimax(x: Sequence[Value], y: Sequence[Value]) -> int:
+def discrimax(x: Sequence[Any], y: Sequence[Any], scale: Scale | None = None) -> int:
     """Compare two vectors by the maximum of the coordinates in which they differ.
 
     Parameters
     ----------
     x, y : sequence
         Equally long vectors of values of one scale.
+    scale : Scale, optional
+        The scale of the values, as for `leximin` (default: numbers).
 
     Returns
     -------
@@ -100,10 +113,24 @@ def discrimax(x: Sequence[Value], y: Sequence[Value]) -> int:
     >>> discrimax([0.9, 0.5, 0.1], [0.9, 0.2, 0.4]), discrimax([0, 0.5], [0, 0.5])
     (1, 0)
     """
-    return _compared(x, y, max)
+    return _compared(_read(x, scale), _read(y, scale), max)
 
 
-def _compared(x: Sequence[Value], y: Sequence[Value], choose: Any) -> int:
+def _read(values: Iterable[Any], scale: Scale | None) -> list[Value]:
+    """Check values; text alone has the order of the alphabet, which is that of no scale."""
+    row = in_order(values, "values")
+    if scale is not None:
+        need_scale(scale)
+        return [scale.check(value, "a value") for value in row]
+    strange = next((value for value in row if not isinstance(value, Level | Real)), None)
+    if strange is not None:
+        raise ScaleError(
+            f"the value {plain(strange)!r} is not a number. Give the scale that has its level: scale=..."
+        )
+    return row
+
+
+def _compared(x: list[Value], y: list[Value], choose: Any) -> int:
     if len(x) != len(y):
         raise CapacityError(f"the vectors have {len(x)} and {len(y)} values. Give vectors of equal length.")
     different = [(one, other) for one, other in zip(x, y, strict=True) if one != other]
@@ -146,7 +173,7 @@ def lexi_sugeno(
     >>> sugeno(mu, cheap) == sugeno(mu, safe), lexi_sugeno(mu, cheap) < lexi_sugeno(mu, safe)
     (True, True)
     """
-    return leximax(leximin(row) for row in _rows(mu, x, rows, scale))
+    return tuple(sorted((leximin(row) for row in _rows(mu, x, rows, scale)), reverse=True))
 
 
 def discriminating_sugeno(mu: SetFunction, x: Sample, y: Sample, scale: Scale | None = None) -> int:

@@ -306,6 +306,7 @@ def read_sample(criteria: Criteria, scale: Scale, x: Mapping[Criterion, Any] | S
     """Check one sample, a mapping or a sequence in order of the criteria, and return its values in that
     order.
     """
+    x = criteria.labelled(x)
     row = criteria.row(x, "the sample") if isinstance(x, Mapping) else list(x)
     if len(row) != len(criteria):
         raise CriteriaError(

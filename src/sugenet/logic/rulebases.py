@@ -306,7 +306,9 @@ class RuleBase(ShortRepr):
         possible = np.full(n_samples, n_levels - 1, dtype=np.int64)
         contrary = np.zeros(n_samples, dtype=np.int64)
         for indices, truth in self._premises[index]:
-            parts = []
+            parts = [
+                np.full([n_samples] + [1] * len(indices), n_levels - 1)
+            ]  # alone if nothing is read: false
             for k, position in enumerate(indices):
                 shape = [n_samples] + [1] * len(indices)
                 shape[k + 1] = truth.shape[k]
