@@ -9,7 +9,7 @@ import sugenet as sg
 from sugenet.errors import CertificateError, QuestionError
 from sugenet.glance import Claim, overview
 from sugenet.glance.atlas import class_name, over_features, paths_to
-from sugenet.glance.claims import evenly, margin_bounds, margins
+from sugenet.glance.claims import evenly, fixed, margin_bounds, margins
 from sugenet.glance.covering import covering_of, fewest, last_layer
 from sugenet.glance.power import duel, voting_power
 from sugenet.nn import ConvLayer, DenseLayer, Encoder, Head, Network, Real, RealLayer, Window, integer
@@ -120,6 +120,14 @@ def test_marks_say_what_is_true_of_all_inputs(seen):
             else:
                 other = hidden[one.layer - 1][:, int(words.split()[-1]) - 1]
                 assert (column == (other if words.startswith("same") else ~other)).all()
+
+
+def test_a_neuron_that_is_fixed_is_off_for_every_input():
+    for name in ("one layer", "two layers"):
+        network = NETWORKS[name]
+        for layer, one in enumerate(network.layers, start=1):
+            for j in range(one.outputs):
+                assert not fixed(network, layer, j).hidden(all_of(network))[layer - 1][:, j].any()
 
 
 def test_planted_neurons_are_found():

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from sugenet.errors import SugenetError, TieError
 from sugenet.nn import fold, fold_levels
-from sugenet.nn.folding import fold_by_evaluation, sign_of_affine
+from sugenet.nn.folding import sign_of_affine
+from tests.nn.evaluated import fold_by_evaluation
 from tests.nn.nets import bipolars
 
 small = st.one_of(
@@ -145,12 +146,6 @@ def test_levels_fold_like_the_sum_over_raw_values(data, zero):  # docs/theory.md
         (lambda: fold([[0.5]]), r"weights\[0, 0\] is 0.5, which is not an integer"),
         (lambda: fold([[1]], zero=2), "zero=2 is not a sign of zero"),
         (lambda: fold([1]), "2 dimensions"),
-        (lambda: fold_by_evaluation([[1, 1]], lambda s: s**2), "neuron 1: .*rises and falls"),
-        (lambda: fold_by_evaluation([[1, 1]], lambda s: s[0]), "must keep the shape"),
-        (
-            lambda: fold_by_evaluation([[1, 1]], lambda s: s * np.nan),
-            "neuron 1: the framework's value is NaN",
-        ),
         (lambda: fold_levels([[1]], [1, 2]), "2 tops for 1 features"),
     ],
 )

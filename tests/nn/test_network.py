@@ -29,6 +29,7 @@ from sugenet.nn import (
     threshold,
 )
 from sugenet.nn.arrays import integer_array
+from tests.nn.evaluated import fold_by_evaluation
 from tests.nn.nets import bipolars, networks, raw, samples, scores_by_hand
 from tests.thinned import examples
 
@@ -155,7 +156,6 @@ def test_wide_networks_agree_on_all_engines(n):
 def test_all_small_networks_against_pytorch():
     """Exhaustive: linear, batch norm, sign, linear, for all inputs, as PyTorch computes it."""
     torch = pytest.importorskip("torch")
-    from sugenet.nn.folding import fold_by_evaluation
 
     for seed in range(30):
         torch.manual_seed(seed)

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from sugenet.nn import DenseLayer, Network, fold, simplify, summary
-from sugenet.nn.folding import fold_by_evaluation
+from tests.nn.evaluated import fold_by_evaluation
 from tests.zoo import readers
 
 ENGINES = ["numba", "numpy"]

@@ -196,16 +196,17 @@ def _number(name: object) -> int:
         ) from None
 
 
-def _listing(names: Iterable[object], limit: int = 8) -> str:
+def _listing(names: Iterable[object]) -> str:
     """Return a list of names as text, cut off with a count if there are many."""
     texts = [str(name) for name in names]
     return (
         ", ".join(texts)
-        if len(texts) <= limit
-        else f"{', '.join(texts[:limit])} and {len(texts) - limit} more"
+        if len(texts) <= _LISTED
+        else f"{', '.join(texts[:_LISTED])} and {len(texts) - _LISTED} more"
     )
 
 
+_LISTED = 8  # names that a message lists
 LOOKAHEAD = 256  # number of unmet edges searched for the one with the fewest choices left
 
 

@@ -22,6 +22,8 @@ __all__ = ["Covering", "SupportedRule", "covering_of", "fewest", "last_layer"]
 
 _GROWN = 0.6
 """Share of the time in which rules grow; the rest is for their margins."""
+_AIM = Fraction(19, 20)
+"""Share of the samples that selected rules should cover."""
 _LISTED = 5
 """Number of rules in the text."""
 _CONDITIONS = 12
@@ -186,9 +188,6 @@ def covering_of(
     X: Any,
     numbers: Sequence[int],
     clock: Clock,
-    aim: Fraction = Fraction(19, 20),
-    *,
-    margins: bool = True,
 ) -> Covering:
     """Return proved rules that cover given samples.
 
@@ -234,10 +233,10 @@ def covering_of(
         supported.append((rule, tuple(numbers[k] for k in inside)))
     supported.sort(key=lambda pair: (-len(pair[1]), len(pair[0]), str(pair[0])))
     sets = [frozenset(samples) for _, samples in supported]
-    chosen, lower = fewest(sets, ceil(aim * len(codes))) if sets else ((), 0)
+    chosen, lower = fewest(sets, ceil(_AIM * len(codes))) if sets else ((), 0)
     rules = []
     for k, (rule, samples) in enumerate(supported):
-        wanted = margins and k in chosen and len(network.classes) > 1
+        wanted = k in chosen and len(network.classes) > 1
         part = clock.share(1 / max(1, len(supported) - k)) if wanted else Clock(0)
         words = f"if {rule}, no margin is smaller than"
         best, bound, claim = None, Fraction(0), None
@@ -247,7 +246,7 @@ def covering_of(
             )
         # the rule itself is proved, so its class never loses
         rules.append(SupportedRule(rule, samples, best, max(bound, Fraction(0)), claim))
-    return Covering(network, tuple(rules), tuple(numbers), aim, chosen, lower)
+    return Covering(network, tuple(rules), tuple(numbers), _AIM, chosen, lower)
 
 
 def last_layer(network: Network, names: Sequence[str]) -> Network:

@@ -1,15 +1,11 @@
 """Folding: a linear sum, bias, scale and batch norm before a sign become weights and one integer
 threshold per neuron.
 
-There are two functions, for two meanings of "the network computes" (docs/theory.md 2):
+`fold` takes the parameters as the exact numbers they are and decides the sign of the real batch norm exactly,
+square root included (docs/theory.md 2).
 
-- `fold` takes the parameters as the exact numbers they are and decides the sign of the real batch norm
-  exactly, square root included.
-- `fold_by_evaluation` evaluates the framework's own arithmetic at every sum that can occur, and so is
-  bit-exact with it.
-
-Convolutions have a separate threshold for each set of taps on padding (docs/theory.md 4.1). Both functions
-report for each neuron whether a sum of exactly zero can occur. If it cannot, all conventions for sign(0)
+Convolutions have a separate threshold for each set of taps on padding (docs/theory.md 4.1). Each function
+reports for each neuron whether a sum of exactly zero can occur. If it cannot, all conventions for sign(0)
 agree.
 """
 
@@ -18,7 +14,6 @@ from fractions import Fraction
 from typing import Any, Literal, TypedDict
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.bits.window import Window
 from sugenet.capacity.thresholds import exact_number
@@ -31,10 +26,8 @@ __all__ = [
     "Decide",
     "Norm",
     "SignOfZero",
-    "evaluated_decisions",
     "exact_decisions",
     "fold",
-    "fold_by_evaluation",
     "fold_conv",
     "fold_levels",
     "sign_of_affine",
@@ -267,68 +260,6 @@ def exact_decisions(norm: Norm, steps: list[Fraction], starts: list[Fraction]) -
         slope = gamma * scale * steps[j]
         offset = gamma * (scale * starts[j] + bias - mean)
         return _sign(slope), lambda count: sign_of_affine(slope * count + offset, beta, var + eps)
-
-    return decide
-
-
-def fold_by_evaluation(
-    weights: Any, value: Callable[[npt.NDArray[np.float64]], Any], *, zero: SignOfZero = 1
-) -> DenseLayer:
-    """Fold the framework's arithmetic between the bipolar sum and the sign, by evaluating it.
-
-    Parameters
-    ----------
-    weights
-        -1, 0 or +1, one row per neuron.
-    value
-        Function from an array (sums, neurons) of bipolar sums to the values whose sign is taken, of the same
-        shape, in the framework's own arithmetic. For example ``lambda s:
-        batch_norm(torch.tensor(s, dtype=torch.float32)).numpy()``.
-    zero
-        Value of sign(0).
-
-    Examples
-    --------
-    >>> half, quarter = np.float32(0.5), np.float32(0.25)
-    >>> layer = fold_by_evaluation([[+1, -1, +1]], lambda s: half * s.astype(np.float32) - quarter)
-    >>> layer.tau.tolist()
-    [2]
-    """
-    rows = integer_array(weights, 2, "weights")
-    sizes = np.abs(rows).sum(axis=1)
-    decide = evaluated_decisions(value, sizes, -sizes)
-    folded, tau, flipped, ties = thresholds(rows, sizes, decide, zero)
-    return DenseLayer(folded, tau, flipped=flipped, ties=ties)
-
-
-def evaluated_decisions(value: Callable[[npt.NDArray[np.float64]], Any], sizes: Ints, starts: Ints) -> Decide:
-    """Return the sign of a framework's value at each match count M, for sums ``starts[j] + 2 M``. All of
-    them are evaluated.
-    """
-    # a short column repeats its last sum
-    counts = np.minimum(np.arange(int(sizes.max(initial=0)) + 1)[:, None], sizes)
-    sums = (starts + 2 * counts).astype(np.float64)
-    values = np.asarray(value(sums))
-    if values.dtype.kind not in "iuf":
-        raise NetworkError(f"value returned {values.dtype}, but the numbers before the sign are needed.")
-    if values.shape != sums.shape:
-        raise NetworkError(
-            f"value returned shape {values.shape} for sums of shape {sums.shape}; it must keep the shape."
-        )
-    if np.isnan(values).any():
-        raise NetworkError(
-            f"neuron {int(np.argwhere(np.isnan(values))[0][1]) + 1}: the framework's value is NaN."
-        )
-
-    def decide(j: int) -> tuple[int, Callable[[int], int]]:
-        column = values[: int(sizes[j]) + 1, j]
-        rises, falls = (column[1:] > column[:-1]).any(), (column[1:] < column[:-1]).any()
-        if rises and falls:
-            raise NetworkError(
-                f"neuron {j + 1}: the framework's value rises and falls with the sum. It is not a threshold."
-            )
-        signs = np.sign(column).astype(int)
-        return int(rises) - int(falls), lambda count: int(signs[count])
 
     return decide
 

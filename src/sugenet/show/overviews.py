@@ -31,12 +31,11 @@ def template_figure(network: Network, weights: Sequence[int], title: str) -> Wei
     return Bars(title, axis, bars, Fraction(max(1, top)), max(0, len(order) - ROWS))
 
 
-def fragile_figure(value: Fragility, label: int | None = None) -> Heat | Bars:
+def fragile_figure(value: Fragility) -> Heat | Bars:
     """Return the share of samples that each feature turns alone: on the image, else the largest as bars."""
     network = value.network
-    names, who = network.encoder.names, "all" if label is None else network.classes[label]
-    title = "samples that one feature turns" if label is None else f"samples of {who} that one feature turns"
-    shares = [value.share(f, label) or Fraction(0) for f in range(len(names))]
+    names, title = network.encoder.names, "samples that one feature turns"
+    shares = [value.share(f) or Fraction(0) for f in range(len(names))]
     highest = max(shares, default=Fraction(0))
     caption = f"share of samples; the largest is {percent_text(highest)}"
     about = image_of(network)
