@@ -320,7 +320,7 @@ def test_rules_over_neurons_follow_the_last_layer(seen):
 
 def test_the_fewest_sets_are_fewest():
     rng = np.random.default_rng(3)
-    for _ in range(60):
+    for _ in range(300):
         sets = [frozenset(np.flatnonzero(rng.random(9) < 0.35).tolist()) for _ in range(6)]
         target = int(rng.integers(1, 10))
         sizes = [
