@@ -91,7 +91,7 @@ class Facts:
         return self.problem.near.network.encoder.features >= _LARGE
 
     @cached_property
-    def cut(self) -> float:
+    def expansion(self) -> float:
         """Seconds to expand levels to steps."""
         return expansion_seconds(self.problem.near)
 
@@ -175,14 +175,14 @@ class Rung:
     """Further expected seconds, which depend on the problem."""
     limit: Callable[[Facts], float] = lambda _: inf
     """Time limit in seconds."""
-    cuts: float = 1.0
+    expansions: float = 1.0
     """Further expected seconds, as a multiple of the time to expand levels to steps."""
 
     def seconds(self, facts: Facts) -> float:
         """Return the expected seconds; if the dual bounds are first, an engine that reads levels as steps
         runs after them.
         """
-        waits = _DUAL if facts.is_dual_first and self.cuts else self.cuts * facts.cut
+        waits = _DUAL if facts.is_dual_first and self.expansions else self.expansions * facts.expansion
         return self.start + self.size(facts) + waits
 
     def step(self, facts: Facts) -> Engine:
@@ -211,7 +211,7 @@ RUNGS = (
         lambda f: f.combinations <= MAX_COMBINATIONS,
         lambda f: f.combinations * f.each_combination,
     ),
-    Rung(SEARCH, 4e-3, cuts=30.0),
+    Rung(SEARCH, 4e-3, expansions=30.0),
     # learning is faster than branching if neurons read few inputs, and much slower if they read many
     Rung(CDCL, _LEARNED, lambda f: f.is_free and not f.turns_many, limit=lambda _: 0.2),
     Rung(
@@ -222,7 +222,7 @@ RUNGS = (
         lambda f: min(60.0, f.combinations * _SET_WIDE) if f.is_wide else 60.0,
     ),
     Rung(BRANCH, 0.5, lambda f: f.has_many_sets, limit=lambda f: max(_SHORT, min(60.0, f.sets * f.each_set))),
-    Rung(DUAL, 1.0, lambda f: f.has_levels, limit=lambda _: _DUAL, cuts=0.0),
+    Rung(DUAL, 1.0, lambda f: f.has_levels, limit=lambda _: _DUAL, expansions=0.0),
     Rung(
         CDCL,
         0.7,
@@ -230,7 +230,7 @@ RUNGS = (
         limit=lambda f: 10.0 if f.has_levels else f.patience,
     ),
     # without a limit, after all others have given up
-    Rung(DUAL, inf, lambda f: f.has_levels, cuts=0.0),
+    Rung(DUAL, inf, lambda f: f.has_levels, expansions=0.0),
     Rung(CDCL, inf, lambda f: not f.has_levels),
     Rung(_CPSAT, inf, lambda f: not f.has_levels and _CPSAT.is_there),
 )
