@@ -167,7 +167,7 @@ def test_multipliers_beyond_64_bits_are_made_smaller():
         np.zeros(1),
         [np.full((1, layer.multipliers), -1e30) for layer in relaxed.layers],
     )
-    kept, values = relaxed.whole(node, huge)
+    kept, values = relaxed.integers(node, huge)
     exact = relaxed.see(
         node,
         Multipliers(

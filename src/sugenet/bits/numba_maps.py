@@ -365,7 +365,7 @@ class NumbaLevels(_Rooms):
         super().__init__()
         self._run = kernel_named("levels")
         self._outputs = int(np.prod(layers[-1].output_shape))
-        pixels = [layers[0].slide.shape[0], *(_whole(layer.output_shape[0]) for layer in layers)]
+        pixels = [layers[0].slide.shape[0], *(_rounded_up(layer.output_shape[0]) for layer in layers)]
         sizes = [
             pixel * int(np.prod(layer.slide.padded)) for pixel, layer in zip(pixels, layers, strict=False)
         ]
@@ -447,7 +447,7 @@ def _own_room() -> tuple[_Ints, npt.NDArray[np.int32]]:
     )
 
 
-def _whole(channels: int) -> int:
+def _rounded_up(channels: int) -> int:
     """Round channels up to complete vectors."""
     return -(-channels // level_kernels.LANES) * level_kernels.LANES
 
@@ -473,7 +473,7 @@ def _fresh_levels(layers: tuple[LevelMap, ...], pixels: list[int], sizes: list[i
 def _laid_level(plan: _Plan, layer: LevelMap, pixel: int) -> list[int]:
     """Add a layer; return its kind and the end of its row in the plan."""
     if isinstance(layer, PackedPool):
-        mask = np.zeros(_whole(pixel), np.uint8)
+        mask = np.zeros(_rounded_up(pixel), np.uint8)
         mask[: len(layer.every)] = np.where(layer.every, 255, 0)
         taps = _append(plan.offsets, (layer.slide.offsets * pixel).astype(np.int32))
         return [level_kernels.MAXIMUM, pixel, taps, len(layer.slide.offsets), _append(plan.masks, mask)]

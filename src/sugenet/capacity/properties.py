@@ -140,12 +140,12 @@ def is_k_maxitive(mu: SetFunction, k: int) -> bool:
 
     Reference: Abbaszadeh and Hüllermeier [AH20].
     """
-    return maxitivity(mu) <= _whole(k)
+    return maxitivity(mu) <= _integer(k)
 
 
 def is_k_minitive(mu: SetFunction, k: int) -> bool:
     """Return whether no focal set of the conjugate has more than k criteria."""
-    return minitivity(mu) <= _whole(k)
+    return minitivity(mu) <= _integer(k)
 
 
 def is_possibility(mu: SetFunction) -> bool:
@@ -260,7 +260,7 @@ def is_k_additive(mu: SetFunction, k: int) -> bool:
 
     Reference: Grabisch [Gra97].
     """
-    return additivity(mu) <= _whole(k)
+    return additivity(mu) <= _integer(k)
 
 
 def is_belief(mu: SetFunction) -> bool:
@@ -402,7 +402,7 @@ def _comparable(values: Any) -> Codes:
     return out
 
 
-def _whole(k: int) -> int:
+def _integer(k: int) -> int:
     try:
         number = operator.index(k)
     except TypeError:

@@ -6,7 +6,7 @@ from typing import Any
 
 from sugenet.checker.certificate import check, has_laws, is_about_ratings
 from sugenet.checker.network import load_network
-from sugenet.cli.options import is_shipped, network_of, shared, whole
+from sugenet.cli.options import integer_in, is_shipped, network_of, shared
 from sugenet.cli.output import Screen, as_typed_hints
 from sugenet.cli.parser import Command, Commands, Group, UsageError, option
 from sugenet.cli.tables import ratings_of, refuse_table, table_options
@@ -92,7 +92,7 @@ COMMANDS: Commands = {
             ),
             option(
                 "--memory-limit",
-                type=whole(1, 1 << 24),
+                type=integer_in(1, 1 << 24),
                 default=2048,
                 metavar="MB",
                 help="stop if more memory is needed, with exit code 3",

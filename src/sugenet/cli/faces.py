@@ -14,12 +14,12 @@ from sugenet.cli.options import (
     SAMPLE,
     WORK,
     chosen_sample,
+    integer_in,
     is_shipped,
     refuse_idle,
     samples_of,
     shared,
     title_of,
-    whole,
 )
 from sugenet.cli.output import Screen
 from sugenet.cli.parser import Command, Commands, UsageError, option
@@ -262,7 +262,7 @@ COMMANDS: Commands = {
             ),
             option(
                 "--port",
-                type=whole(0, 65535),
+                type=integer_in(0, 65535),
                 default=8765,
                 metavar="PORT",
                 help="port to listen on; 0 picks a free one",

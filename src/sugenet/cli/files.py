@@ -19,6 +19,7 @@ from sugenet.cli.options import (
     direction,
     directions_in,
     integer,
+    integer_in,
     is_shipped,
     network_of,
     number,
@@ -26,7 +27,6 @@ from sugenet.cli.options import (
     shared,
     sign_of,
     typed,
-    whole,
 )
 from sugenet.cli.output import Screen, as_typed
 from sugenet.cli.parser import Argument, Arguments, Command, Commands, Group, UsageError, option
@@ -67,7 +67,7 @@ _FIRES = {"above": ">", "reaching": ">="}
 SPIKING = Group(
     "spiking networks (.nir, snnTorch, .npz)",
     [
-        option("--steps", type=whole(1, 64), metavar="N", help="number of steps"),
+        option("--steps", type=integer_in(1, 64), metavar="N", help="number of steps"),
         *(
             option(f"--{name}", choices=choices, metavar=name.upper(), help=_ABOUT[name])
             for name, choices in _WORDS.items()
@@ -210,11 +210,11 @@ def _number(text: str) -> float:
 
 
 _SETTINGS: dict[str, tuple[Callable[[str], Any], Any, str, str]] = {
-    "epochs": (whole(), 60, "N", "passes over the data"),
-    "batch": (whole(), 64, "N", "samples per step"),
+    "epochs": (integer_in(), 60, "N", "passes over the data"),
+    "batch": (integer_in(), 64, "N", "samples per step"),
     "rate": (typed(_number), 0.01, "X", "initial learning rate; falls to 0 along a cosine"),
     "validation_share": (typed(_number), 0.1, "SHARE", "share of samples held out to choose the epoch"),
-    "patience": (whole(), None, "N", "stop after N epochs without better validation accuracy"),
+    "patience": (integer_in(), None, "N", "stop after N epochs without better validation accuracy"),
     "smoothing": (typed(_number), 0.1, "X", "label smoothing of the loss"),
     "class_weight": (
         typed(_class_weight),
@@ -224,15 +224,15 @@ _SETTINGS: dict[str, tuple[Callable[[str], Any], Any, str, str]] = {
     ),
     "noise": (typed(_number), 0.0, "P", "probability of flipping an input bit in training"),
     "sparsity": (typed(_number), 0.0, "SHARE", "share of weights set to 0"),
-    "features": (whole(), None, "N", "features that the network reads, chosen in training"),
+    "features": (integer_in(), None, "N", "features that the network reads, chosen in training"),
     "tau_decay": (typed(_number), 0.0, "X", "weight of the penalty on high thresholds"),
-    "tau_goal": (whole(), 4, "N", "threshold that --tau-decay accepts"),
-    "levels": (whole(2, 256), 2, "N", "output levels of a hidden neuron"),
-    "weight_bits": (whole(1, 8), 1, "N", "bits per weight; 1 means -1 and +1"),
-    "window": (whole(), None, "N", "square images: first-layer neurons read N x N pixels"),
+    "tau_goal": (integer_in(), 4, "N", "threshold that --tau-decay accepts"),
+    "levels": (integer_in(2, 256), 2, "N", "output levels of a hidden neuron"),
+    "weight_bits": (integer_in(1, 8), 1, "N", "bits per weight; 1 means -1 and +1"),
+    "window": (integer_in(), None, "N", "square images: first-layer neurons read N x N pixels"),
     "robust": (typed(_region), None, "REGION", "train against linf:R or hamming:K around each sample"),
     "bound_share": (typed(_number), 0.1, "SHARE", "with --robust: share of the bound loss"),
-    "depth": (whole(), None, "N", "grow one hidden layer of trees of this depth"),
+    "depth": (integer_in(), None, "N", "grow one hidden layer of trees of this depth"),
 }
 """Options for the fields of `fit.Settings`: type, default, metavar, help.
 
@@ -627,7 +627,7 @@ _TRAIN: Arguments = (
                 metavar="HOW",
                 help="coding of numbers",
             ),
-            option("--cuts", type=whole(), default=4, metavar="N", help="cuts per number, at quantiles"),
+            option("--cuts", type=integer_in(), default=4, metavar="N", help="cuts per number, at quantiles"),
             option(
                 "--cut-at",
                 type=typed(_cuts),
@@ -681,7 +681,7 @@ _CONVERT: Arguments = (
     ),
     option(
         "--zero",
-        type=whole(None),
+        type=integer_in(None),
         choices=[1, -1],
         metavar="SIGN",
         help="value of sign(0), if the file leaves it open",
@@ -747,12 +747,15 @@ _CONVERT: Arguments = (
         [
             option(
                 "--features",
-                type=whole(1, 1 << 30),
+                type=integer_in(1, 1 << 30),
                 metavar="N",
                 help="number of inputs; the rest is padding",
             ),
             option(
-                "--outputs", type=whole(1, 1 << 30), metavar="N", help="number of classes, in the last rows"
+                "--outputs",
+                type=integer_in(1, 1 << 30),
+                metavar="N",
+                help="number of classes, in the last rows",
             ),
             option(
                 "--above",

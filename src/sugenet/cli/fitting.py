@@ -8,7 +8,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
 from sugenet.cli.asking import asked_among, keep_certificate
-from sugenet.cli.options import direction, directions_in, refuse_idle, shared, sign_of, typed, whole
+from sugenet.cli.options import direction, directions_in, integer_in, refuse_idle, shared, sign_of, typed
 from sugenet.cli.output import Screen
 from sugenet.cli.parser import Command, Commands, Group, UsageError, option
 from sugenet.cli.tables import one_order, orders_in, table_of, table_options
@@ -152,13 +152,13 @@ COMMANDS: Commands = {
                     ),
                     option(
                         "--maxitive",
-                        type=whole(1, 1 << 20),
+                        type=integer_in(1, 1 << 20),
                         metavar="K",
                         help="only focal sets of at most K criteria",
                     ),
                     option(
                         "--minitive",
-                        type=whole(1, 1 << 20),
+                        type=integer_in(1, 1 << 20),
                         metavar="K",
                         help="only capacities whose conjugate is K-maxitive",
                     ),

@@ -16,6 +16,7 @@ from sugenet.cli.options import (
     MOST_THREADS,
     SAMPLE,
     WORK,
+    integer_in,
     is_shipped,
     network_of,
     one_sample,
@@ -23,7 +24,6 @@ from sugenet.cli.options import (
     samples_of,
     shared,
     title_of,
-    whole,
 )
 from sugenet.cli.output import Screen
 from sugenet.cli.parser import Command, Commands, UsageError, option
@@ -236,12 +236,12 @@ _RULES_SHARED = shared(
     "limit",
     "output",
     *WORK,
-    limit={"type": whole(0, MOST_RULES), "default": 10, "help": "rules to show"},
+    limit={"type": integer_in(0, MOST_RULES), "default": 10, "help": "rules to show"},
     time_limit={"help": f"stop after this time (default for rulebooks: {_BOOK_SECONDS})"},
     output={"help": "with --check: write the certificate to FILE, or -"},
 )
 
-_LOOKED = {"type": whole(1), "default": 1000, "help": "samples to look at"}
+_LOOKED = {"type": integer_in(1), "default": 1000, "help": "samples to look at"}
 
 COMMANDS: Commands = {
     "demo": Command(
@@ -267,7 +267,9 @@ COMMANDS: Commands = {
         [
             *shared("model", "samples", "label_column", "delimiter", "limit", limit=_LOOKED),
             option("--html", metavar="FILE", help="write a page to FILE, or - for standard output"),
-            option("--jobs", type=whole(1, MOST_THREADS), metavar="N", help="number of workers (default: 1)"),
+            option(
+                "--jobs", type=integer_in(1, MOST_THREADS), metavar="N", help="number of workers (default: 1)"
+            ),
             DOMAIN,
             *shared("time_limit", "seed", "json", "quiet", time_limit={"default": "60"}),
         ],
@@ -295,7 +297,7 @@ COMMANDS: Commands = {
         ["sugenet trace digits --index 7 --layer 1"],
         [
             *shared(*SAMPLE),
-            option("--layer", type=whole(), metavar="L", help="list the neurons of this layer, from 1"),
+            option("--layer", type=integer_in(), metavar="L", help="list the neurons of this layer, from 1"),
             *shared("limit", limit={"default": 20, "help": "neurons to show"}),
             option("--prove", action="store_true", help="recompute every neuron as a Sugeno integral"),
             *shared("json"),
@@ -310,16 +312,16 @@ COMMANDS: Commands = {
         ],
         [
             *shared(*SAMPLE),
-            option("--layer", type=whole(), default=1, metavar="L", help="layer, from 1"),
+            option("--layer", type=integer_in(), default=1, metavar="L", help="layer, from 1"),
             option(
                 "--neuron",
-                type=whole(),
+                type=integer_in(),
                 metavar="J",
                 help="neuron, from 1 (default: rules of the whole network)",
             ),
             option(
                 "--level",
-                type=whole(),
+                type=integer_in(),
                 metavar="M",
                 help="with --neuron: rules for reaching this level",
             ),

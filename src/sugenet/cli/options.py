@@ -25,6 +25,7 @@ __all__ = [
     "direction",
     "directions_in",
     "integer",
+    "integer_in",
     "is_shipped",
     "network_of",
     "number",
@@ -36,7 +37,6 @@ __all__ = [
     "sign_of",
     "title_of",
     "typed",
-    "whole",
 ]
 
 SHIPPED = ("digits", "breast_cancer")
@@ -60,7 +60,7 @@ def typed(read: Callable[[str], Any]) -> Callable[[str], Any]:
     return convert
 
 
-def whole(low: int | None = 0, high: int | None = None) -> Callable[[str], int]:
+def integer_in(low: int | None = 0, high: int | None = None) -> Callable[[str], int]:
     """Return a function for the parser that reads integers within limits."""
 
     def read(text: str) -> int:
@@ -140,13 +140,13 @@ _SHARED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
         ("other",),
         {"metavar": "MODEL2", "nargs": "?", "help": "second model, if the certificate is about two"},
     ),
-    "index": (("--index",), {"type": whole(None), "metavar": "I", "help": "sample number, from 0"}),
+    "index": (("--index",), {"type": integer_in(None), "metavar": "I", "help": "sample number, from 0"}),
     "label_column": (("--label-column",), {"metavar": "NAME", "help": "CSV column with the true class"}),
     "delimiter": (
         ("--delimiter",),
         {"metavar": "SIGN", "help": "separator of CSV cells, or tab (default: recognized)"},
     ),
-    "limit": (("--limit",), {"type": whole(), "metavar": "N", "help": "show at most N"}),
+    "limit": (("--limit",), {"type": integer_in(), "metavar": "N", "help": "show at most N"}),
     "output": (
         ("-o", "--output"),
         {"metavar": "FILE", "help": "write the certificate to FILE, or - for standard output"},
@@ -161,11 +161,15 @@ _SHARED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     ),
     "threads": (
         ("--threads",),
-        {"type": whole(1, MOST_THREADS), "metavar": "N", "help": "number of threads (default: all cores)"},
+        {
+            "type": integer_in(1, MOST_THREADS),
+            "metavar": "N",
+            "help": "number of threads (default: all cores)",
+        },
     ),
     "seed": (
         ("--seed",),
-        {"type": whole(), "default": 0, "metavar": "N", "help": "random seed"},
+        {"type": integer_in(), "default": 0, "metavar": "N", "help": "random seed"},
     ),
     "json": (("--json",), {"action": "store_true", "help": "print JSON"}),
     "quiet": (("--quiet",), {"action": "store_true", "help": "no notes and no progress"}),

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from sugenet.cli.asking import announced, asked_among, keep_certificate
-from sugenet.cli.options import network_of, number, refuse_idle, shared, typed, whole
+from sugenet.cli.options import integer_in, network_of, number, refuse_idle, shared, typed
 from sugenet.cli.output import Screen
 from sugenet.cli.parser import Command, Commands, Group, UsageError, option
 from sugenet.errors import SugenetError, refuse
@@ -202,7 +202,7 @@ COMMANDS: Commands = {
             ),
             option(
                 "--sample",
-                type=whole(None),
+                type=integer_in(None),
                 metavar="I",
                 help="show the answer about sample I, from 0",
             ),
@@ -220,7 +220,7 @@ COMMANDS: Commands = {
             *shared("limit", limit={"default": 5, "help": "samples to list"}),
             option(
                 "--jobs",
-                type=whole(1, 1024),
+                type=integer_in(1, 1024),
                 metavar="N",
                 help="with --check: processes (default: one per core)",
             ),

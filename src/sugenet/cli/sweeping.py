@@ -21,7 +21,7 @@ from sugenet.cli.asking import (
     field,
     on_regions,
 )
-from sugenet.cli.options import MOST_THREADS, refuse_idle, samples_of, seconds, shared, typed, whole
+from sugenet.cli.options import MOST_THREADS, integer_in, refuse_idle, samples_of, seconds, shared, typed
 from sugenet.cli.output import Screen
 from sugenet.cli.parser import Command, Commands, Group, UsageError, option
 from sugenet.errors import SugenetError, refuse
@@ -197,7 +197,7 @@ _WORKERS = Group(
     [
         option(
             "--jobs",
-            type=whole(1, MOST_THREADS),
+            type=integer_in(1, MOST_THREADS),
             metavar="N",
             help="number of workers (default: one per core)",
         ),
@@ -243,7 +243,7 @@ COMMANDS: Commands = {
             ),
             option("--csv", metavar="FILE", help="also write one row per sample"),
             option("--parquet", metavar="FILE", help="also write one row per sample, as Parquet"),
-            option("--first", type=whole(1, 1 << 40), metavar="N", help="only the first N samples"),
+            option("--first", type=integer_in(1, 1 << 40), metavar="N", help="only the first N samples"),
             *map(_unset, _QUESTIONS),
             DOMAIN,
             *shared("time_limit", time_limit={"help": "seconds per sample"}),

@@ -114,10 +114,10 @@ class Perturbation:
             values = values[:, self.encoder.feature_of]
             gaps = np.where(inputs, _gap(values, below), _gap(above, values))
             distances = np.where(self._category, 1.0, gaps)  # a change of category is one unit
-        return np.minimum(distances, _NEVER).astype(np.uint8) if self._is_whole else distances
+        return np.minimum(distances, _NEVER).astype(np.uint8) if self._has_integer_distances else distances
 
     @cached_property
-    def _is_whole(self) -> bool:
+    def _has_integer_distances(self) -> bool:
         """Whether distances are integers; only those that fit in a byte matter."""
         all_integer = all(isinstance(coding, OneHot) or coding.whole for coding in self.encoder.codings)
         return self.radius < _NEVER and (all_integer or self.flips is not None)

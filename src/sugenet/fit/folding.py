@@ -37,7 +37,7 @@ def network_of(
     layers = [_layer(module, number, None if number else tops) for number in range(module.depth)]
     unit = Fraction(module.unit)
     votes = [Fraction(round(bias * BIAS_GRID), BIAS_GRID) for bias in module.biases().tolist()]
-    weights = _whole(module.weights(module.depth))
+    weights = _integers(module.weights(module.depth))
     between = None if module.levels == 2 else np.full(weights.shape[1], module.levels - 1)
     head = Head(weights, bias=[unit * vote for vote in votes], scale=unit, tops=between)
     return Network(encoder, layers, head, classes, notes)
@@ -45,7 +45,7 @@ def network_of(
 
 def _layer(module: LevelModule, number: int, raw: tuple[int, ...] | None) -> Layer:
     """Return one hidden layer, counted from 0; `raw` are the tops of features that it reads unencoded."""
-    weights = _whole(module.weights(number))
+    weights = _integers(module.weights(number))
     bits = raw is None and (number == 0 or module.levels == 2)
     tops = np.array(raw) if raw is not None else np.full(weights.shape[1], 1 if bits else module.levels - 1)
     # a match count M is the plain sum minus its least value; for levels read as 2 a - top, the sum is 2 M - n
@@ -76,7 +76,7 @@ def _steps(module: LevelModule, number: int, sizes: Ints, scale: int, min_sums: 
     return low
 
 
-def _whole(weights: Any) -> Ints:
+def _integers(weights: Any) -> Ints:
     return np.asarray(weights.numpy(), dtype=np.int64)
 
 

@@ -459,7 +459,7 @@ class _Composition:
             max([low, *(coding.low for coding in unchanged)]),
             min([high, *(coding.high for coding in unchanged)]),
         )
-        whole = any(coding.whole for coding in unchanged) or self._is_whole(raw, group)
+        whole = any(coding.whole for coding in unchanged) or self._is_integer(raw, group)
         rising = {float(ceil(cut)) if whole else cut for cut in cuts if cut is not None and cut > ends[0]}
         inside = tuple(sorted(cut for cut in rising if low < cut <= high))
         return Steps(inside, low, high, whole, whole and any(coding.bipolar for coding in unchanged))
@@ -475,7 +475,7 @@ class _Composition:
             return any(told)
         return RawColumn("", as_column(self.rows[:, raw].tolist())).different == [-1, 1]
 
-    def _is_whole(self, raw: int, group: list[_Inner]) -> bool:
+    def _is_integer(self, raw: int, group: list[_Inner]) -> bool:
         """Return whether all values known from training are integers in the raw column."""
         if self.rows is not None:
             known = [float(value) for value in self.rows[:, raw].tolist() if not is_gap(value)]

@@ -469,7 +469,7 @@ def from_torch(
     """
     options = _Options(inputs, zero, strict, names, classes, image, prove)
     if quantized.is_quantized(module):
-        return _whole(module, example, options).reported
+        return _quantized_module(module, example, options).reported
     chain = torch_reader.chain_of_module(module, example, alone=prove)
     options = replace(options, shape=tuple(int(size) for size in np.shape(example)[1:]))
     return _network(
@@ -479,7 +479,7 @@ def from_torch(
     )
 
 
-def _whole(module: Any, example: Any, options: _Options) -> ImportReport:
+def _quantized_module(module: Any, example: Any, options: _Options) -> ImportReport:
     for name, otherwise in (("zero", None), ("strict", True)):
         refuse_if(
             getattr(options, name) != otherwise,

@@ -53,7 +53,7 @@ def parse_formula(text: str, readings: Sequence[Reading]) -> LogicFormula:
     """
     if not isinstance(text, str):
         raise RuleSyntaxError(f"a formula is text such as 'if a = 1 then b != 2', not {quoted(text)}.")
-    return _FormulaReader(text, readings).whole()
+    return _FormulaReader(text, readings).complete()
 
 
 class _FormulaReader(Connectives[LogicFormula]):
@@ -69,7 +69,7 @@ class _FormulaReader(Connectives[LogicFormula]):
     def next(self) -> _Word:
         return self.words[self.at]
 
-    def whole(self) -> LogicFormula:
+    def complete(self) -> LogicFormula:
         formula = self._formula()
         if self.next.kind != "end":
             raise _wrong(self.next, "'and', 'or' or the end")

@@ -269,7 +269,7 @@ class Steps(ShortRepr):
         """Smallest and largest value; infinite for integers without a bound."""
         if not self.whole:
             return max(self.low, -_LARGEST), min(self.high, _LARGEST)
-        return _whole(self.low, ceil), _whole(self.high, floor)
+        return _integer_bound(self.low, ceil), _integer_bound(self.high, floor)
 
     def interval(self, state: int) -> tuple[float, float] | None:
         """Return the smallest and largest value of a state, both included; None if no value has the state.
@@ -279,10 +279,10 @@ class Steps(ShortRepr):
         low, high = self.ends
         if state > 0:
             cut = self.cuts[state - 1]
-            low = max(low, _whole(cut, ceil) if self.whole else cut)
+            low = max(low, _integer_bound(cut, ceil) if self.whole else cut)
         if state < self.width:
             cut = self.cuts[state]
-            high = min(high, _whole(cut, ceil) - 1 if self.whole else nextafter(cut, -inf))
+            high = min(high, _integer_bound(cut, ceil) - 1 if self.whole else nextafter(cut, -inf))
         return (low, high) if low <= high and low < inf and high > -inf else None
 
     def move(self, value: Any, state: int, span: Span | None = None) -> Move | None:
@@ -853,7 +853,7 @@ def _end(value: Any, what: str) -> float:
     return float_number(value, what, EncodingError) + 0.0
 
 
-def _whole(end: float, rounded: Callable[[float], int]) -> float:
+def _integer_bound(end: float, rounded: Callable[[float], int]) -> float:
     """Return a bound of integers; infinite if there is no bound."""
     return end if end in (inf, -inf) else rounded(end)
 

@@ -448,12 +448,12 @@ class _Parser(Connectives[_Formula]):
         for name, feature in self.names:
             for spelled in (name, " ".join(name.split())):
                 end = self.place + len(spelled)
-                if spelled and self.text.startswith(spelled, self.place) and self._is_whole(spelled, end):
+                if spelled and self.text.startswith(spelled, self.place) and self._is_complete(spelled, end):
                     self.place = end
                     return feature
         return None
 
-    def _is_whole(self, name: str, end: int) -> bool:
+    def _is_complete(self, name: str, end: int) -> bool:
         """Return whether a name is a complete word and not the beginning of a longer one."""
         after = self.text[end : end + 1]
         return not (after and (after.isalnum() or after == "_") and (name[-1].isalnum() or name[-1] == "_"))
@@ -471,7 +471,7 @@ class _Parser(Connectives[_Formula]):
             for text in sorted(coding.by_text, key=len, reverse=True):
                 for spelled in (f'"{text}"', f"'{text}'", text):
                     end = self.place + len(spelled)
-                    if self.text.startswith(spelled, self.place) and self._is_whole(spelled, end):
+                    if self.text.startswith(spelled, self.place) and self._is_complete(spelled, end):
                         self.place = end
                         return coding.by_text[text]
             raise self._wrong(f"a category of {self.encoder.names[feature]} ({_some(coding.categories)})")

@@ -507,7 +507,7 @@ class QuantizedLayer(_DenseForm):
         rows, highest = integer_array(weights, 2, "weights"), integer_array(tops, 1, "tops")
         below = (-np.minimum(rows, 0) @ highest).tolist()
         taus = [
-            [_whole(step, j, m) + low for m, step in enumerate(neuron_steps)]
+            [_integer(step, j, m) + low for m, step in enumerate(neuron_steps)]
             for j, (neuron_steps, low) in enumerate(zip(steps, below, strict=True))
         ]
         return cls(rows, narrowed(taus), highest)
@@ -660,12 +660,15 @@ def narrowed(values: Any) -> npt.NDArray[Any]:
     if isinstance(values, np.ndarray) and values.dtype != object:
         return values
     return np.array(
-        [[max(-_FAR, min(_FAR, _whole(v, j, m))) for m, v in enumerate(row)] for j, row in enumerate(values)],
+        [
+            [max(-_FAR, min(_FAR, _integer(v, j, m))) for m, v in enumerate(row)]
+            for j, row in enumerate(values)
+        ],
         np.int64,
     ).reshape(len(values), -1)
 
 
-def _whole(value: Any, j: int, m: int) -> int:
+def _integer(value: Any, j: int, m: int) -> int:
     try:
         if int(value) == value:
             return int(value)

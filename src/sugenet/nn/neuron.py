@@ -147,8 +147,8 @@ class Neuron(ShortRepr):
     tau: int
 
     def __init__(self, weights: Iterable[Any], tau: int) -> None:
-        row = tuple(_whole(weight, f"weight {index}") for index, weight in enumerate(weights, start=1))
-        set_fields(self, weights=row, tau=_whole(tau, "tau"))
+        row = tuple(_integer(weight, f"weight {index}") for index, weight in enumerate(weights, start=1))
+        set_fields(self, weights=row, tau=_integer(tau, "tau"))
 
     @classmethod
     def from_theta(cls, weights: Sequence[Any], theta: Any) -> Neuron:
@@ -166,7 +166,7 @@ class Neuron(ShortRepr):
         Neuron
             The neuron with the same output.
         """
-        row = [_whole(weight, f"weight {index}") for index, weight in enumerate(weights, start=1)]
+        row = [_integer(weight, f"weight {index}") for index, weight in enumerate(weights, start=1)]
         return cls(row, tau_of(theta, sum(map(abs, row))))
 
     @cached_property
@@ -345,7 +345,7 @@ def _smallest(weights: list[int], needed: int) -> tuple[int, Iterator[int]]:
     return next(groupby(ranked_minimal_sets(weights, needed, [1] * len(weights)), key=int.bit_count))
 
 
-def _whole(value: Any, what: str) -> int:
+def _integer(value: Any, what: str) -> int:
     try:
         number = int(value)
         if number == value:

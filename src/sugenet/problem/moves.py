@@ -219,7 +219,7 @@ def _reached(
         low = int(coding.low)
         max_distance = coding.states if far is None else min(coding.states, floor(far))
         return [
-            Reached(state, low + state, _whole(abs(state - origin)), abs(state - origin))
+            Reached(state, low + state, _fraction(abs(state - origin)), abs(state - origin))
             for state in range(max(0, origin - max_distance), min(coding.states, origin + max_distance + 1))
             if state != origin and (span is None or span.holds(low + state))
         ]
@@ -236,5 +236,5 @@ def _reached(
 
 
 @cache
-def _whole(number: int) -> Fraction:
+def _fraction(number: int) -> Fraction:
     return Fraction(number)

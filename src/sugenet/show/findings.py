@@ -158,7 +158,7 @@ def _ask_all(
     stays = asking.ask(
         "how many features may change", 0.2, lambda t: _stays(network, values, nearest, L0, t, how)
     )
-    kind = Linf if _whole(network) else Hamming
+    kind = Linf if _is_uniform(network) else Hamming
     shifts = asking.ask("the least shift", 0.2, lambda t: change(kind, t))
     shifts_stay = asking.ask(
         "how far features may shift", 0.2, lambda t: _stays(network, values, shifts, kind, t, how)
@@ -227,7 +227,7 @@ def _height(layer: Layer) -> int:
     return layer.max_level or 1
 
 
-def _whole(network: Network) -> bool:
+def _is_uniform(network: Network) -> bool:
     """Return whether one largest change has the same meaning for every feature.
 
     This holds for pixels with integer values other than bits.

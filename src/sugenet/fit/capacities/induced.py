@@ -149,7 +149,7 @@ def induced_capacity(
         raise QuestionError("label and neuron are both given. Choose one.")
     what, claim = _claim(network, base, chosen, label, neuron)
     for name, value, lower in (("samples", samples, 1), ("seed", seed, 0)):
-        if (value is not None or name == "seed") and not _is_whole(value, lower):
+        if (value is not None or name == "seed") and not _is_integer(value, lower):
             raise QuestionError(f"{name}={plain(value)!r} must be an integer of at least {lower}.")
     if neuron is not None and neuron[0] == 1 and samples is None:
         capacity = _sum_of_neuron(network, base, chosen, neuron[1], criteria)
@@ -166,7 +166,7 @@ def _listed(criteria: Criteria, mask: int) -> list[Any]:
     return [name for index, name in enumerate(criteria) if mask >> index & 1]
 
 
-def _is_whole(value: object, lower: int = 0) -> bool:
+def _is_integer(value: object, lower: int = 0) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= lower
 
 
@@ -188,7 +188,11 @@ def _claim(
 ) -> tuple[str, _Claim]:
     """Return the question to the network, in words and as a function of raw samples."""
     if neuron is not None:
-        if not isinstance(neuron, tuple | list) or len(neuron) != 2 or not all(_is_whole(k) for k in neuron):
+        if (
+            not isinstance(neuron, tuple | list)
+            or len(neuron) != 2
+            or not all(_is_integer(k) for k in neuron)
+        ):
             raise QuestionError(f"neuron={neuron!r} must be a pair (layer, number), both from 1.")
         layer, number = neuron
         if not 1 <= number <= network.layer(layer).outputs:

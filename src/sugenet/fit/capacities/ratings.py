@@ -168,8 +168,8 @@ class Ratings(Sentences):
             rows, ratings = tuple(map(tuple, scaled[0].tolist())), tuple(scaled[1].tolist())
         elif self.scale == UNIT:
             top = self._denominator
-            rows = tuple(tuple(_whole(value, top) for value in row) for row in self.X.tolist())
-            ratings = tuple(_whole(value, top) for value in self.a.tolist())
+            rows = tuple(tuple(_integer(value, top) for value in row) for row in self.X.tolist())
+            ratings = tuple(_integer(value, top) for value in self.a.tolist())
         else:
             top = 1 if levels is None else len(levels) - 1
             levels = ("0", "1") if levels is None else levels
@@ -274,7 +274,7 @@ class Ratings(Sentences):
         return f"{count} on {on} ({listed}), scale {self.scale}{weighted}"
 
 
-def _whole(value: Any, top: int) -> int:
+def _integer(value: Any, top: int) -> int:
     above, below = value.as_integer_ratio()
     return int(above * (top // below))
 

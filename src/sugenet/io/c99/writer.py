@@ -94,7 +94,7 @@ def c_text(network: Network, prefix: str) -> str:
         write_layer(text, number, layer, signals[number - 1], signals[number])
     write_head(text, head, signals[-1])
     ranks = _ranks(text, head)
-    body = _whole(signals, ctype, encoder.features, head, ranks)
+    body = _program(signals, ctype, encoder.features, head, ranks)
     buffers = min(len(signals), 2) * max(_size(signal) for signal in signals)
     opening = _opening(network, prefix, ctype, text.bytes, buffers)
     test = Text(prefix)
@@ -202,7 +202,7 @@ def _ranks(text: Text, head: Head) -> str:
     return f"{table}[{first}[k] + counts[k]]"
 
 
-def _whole(signals: list[Signal], ctype: str, features: int, head: Head, rank: str) -> str:
+def _program(signals: list[Signal], ctype: str, features: int, head: Head, rank: str) -> str:
     classes, kept = head.outputs, sum_type(head.sizes)
     layers = len(signals) - 1
     members = {signal.member: signal for signal in sorted(signals, key=lambda signal: signal.length)}

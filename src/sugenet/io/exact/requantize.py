@@ -87,7 +87,7 @@ def quantized_layer(
     array([[131, 120],
            [255, 133]])
     """
-    weights = _whole(weights, 2)
+    weights = _integers(weights, 2)
     steps, shift = _steps(weights, level, height, top, zero, reach)
     return QuantizedLayer.from_sums(weights, _shifted(steps, shift), np.full(weights.shape[1], top))
 
@@ -114,7 +114,7 @@ def quantized_conv(
     >>> layer.activity([[3, 3, 0, 3]])
     array([[2]])
     """
-    weights = _whole(weights, 4)
+    weights = _integers(weights, 4)
     steps, shift = _steps(weights.reshape(len(weights), -1), level, height, top, zero, reach)
     return QuantizedConv(weights, _shifted(steps, shift), window, groups, top=top, pad=zero)
 
@@ -162,7 +162,7 @@ def _compare(level: Requantizer, steps: Ints, low: Ints, high: Ints, height: int
         )
 
 
-def _whole(weights: Any, dimensions: int) -> Ints:
+def _integers(weights: Any, dimensions: int) -> Ints:
     array = np.asarray(weights)
     if array.ndim != dimensions or array.dtype.kind not in "iu":
         raise NetworkError(

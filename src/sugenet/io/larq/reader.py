@@ -89,7 +89,7 @@ def _parameter(layer: KerasLayer, name: str, shape: tuple[int, ...]) -> Array:
     return array if array.dtype.kind == "f" else array.astype(np.float32)
 
 
-def _whole(layer: KerasLayer, key: str, otherwise: Any = None) -> int:
+def _integer(layer: KerasLayer, key: str, otherwise: Any = None) -> int:
     """Return a setting that is a positive integer."""
     value = layer.config.get(key, otherwise)
     refuse_if(
@@ -158,7 +158,7 @@ def _bias(layer: KerasLayer, outputs: int) -> Array | None:
 
 
 def _dense(walk: _Walk, layer: KerasLayer) -> _Walk:
-    units, features = _whole(layer, "units"), walk.shape[0]
+    units, features = _integer(layer, "units"), walk.shape[0]
     kernel = kernel_used(layer, "kernel", _parameter(layer, "kernel", (features, units)))
     signs, bias = input_steps(layer), _bias(layer, units)
     if len(walk.shape) == 3:  # Keras applies a dense layer to the channels of every pixel
@@ -170,7 +170,11 @@ def _dense(walk: _Walk, layer: KerasLayer) -> _Walk:
 
 def _convolution(walk: _Walk, layer: KerasLayer) -> _Walk:
     channels, *sizes = _maps_of(walk, layer)
-    filters, groups, size = _whole(layer, "filters"), _whole(layer, "groups", 1), _two(layer, "kernel_size")
+    filters, groups, size = (
+        _integer(layer, "filters"),
+        _integer(layer, "groups", 1),
+        _two(layer, "kernel_size"),
+    )
     refuse_if(
         channels % groups or filters % groups,
         layer.where,
@@ -185,8 +189,8 @@ def _convolution(walk: _Walk, layer: KerasLayer) -> _Walk:
 
 def _depthwise(walk: _Walk, layer: KerasLayer) -> _Walk:
     channels, *sizes = _maps_of(walk, layer)
-    times, size = _whole(layer, "depth_multiplier", 1), _two(layer, "kernel_size")
-    refuse_if(_whole(layer, "groups", 1) != 1, layer.where, "groups in a depthwise convolution.")
+    times, size = _integer(layer, "depth_multiplier", 1), _two(layer, "kernel_size")
+    refuse_if(_integer(layer, "groups", 1) != 1, layer.where, "groups in a depthwise convolution.")
     kernel = kernel_used(layer, "depthwise", _parameter(layer, "depthwise_kernel", (*size, channels, times)))
     weights = kernel.transpose(2, 3, 0, 1).reshape(channels * times, 1, *size)
     return _convolved(walk, layer, (sizes[0], sizes[1]), weights, channels)

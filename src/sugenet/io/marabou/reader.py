@@ -80,7 +80,7 @@ class _Lines:
             raise FileError(f"line {self.number}: {line.strip()[:60]!r} has {len(parts)} parts.")
         return parts
 
-    def whole(self, text: str, limit: int) -> int:
+    def integer(self, text: str, limit: int) -> int:
         if not (text.isascii() and text.isdecimal()) or len(text) > 10 or int(text) > limit:
             raise FileError(f"line {self.number}: {text[:40]!r} is not an integer up to {limit:,}.")
         return int(text)
@@ -115,19 +115,19 @@ def _short_lines(stream: TextIO) -> Iterator[str]:
 
 
 def _contents(name: str, lines: _Lines) -> InputQuery:
-    variables = lines.whole(lines.next(1)[0], _MAX_VARIABLES)
-    counts = [lines.whole(lines.next(1)[0], _MAX_VARIABLES) for _ in range(4)]
+    variables = lines.integer(lines.next(1)[0], _MAX_VARIABLES)
+    counts = [lines.integer(lines.next(1)[0], _MAX_VARIABLES) for _ in range(4)]
 
     def variable(text: str) -> int:
-        return lines.whole(text, variables - 1)
+        return lines.integer(text, variables - 1)
 
     ports = []
     for what in ("input", "output"):
         placed: dict[int, int] = {}
-        for _ in range(lines.whole(lines.next(1)[0], variables)):
+        for _ in range(lines.integer(lines.next(1)[0], variables)):
             index, held = lines.next(2)
             refuse_if(
-                lines.whole(index, variables) in placed,
+                lines.integer(index, variables) in placed,
                 f"line {lines.number}: the {what} {index} occurs twice.",
             )
             placed[int(index)] = variable(held)
@@ -168,7 +168,7 @@ def _equation(lines: _Lines, variable: Callable[[str], int]) -> Equation:
         key = variable(held)
         terms[key] = terms.get(key, Fraction(0)) + lines.number_of(factor)
     terms = {key: value for key, value in terms.items() if value}
-    return Equation(lines.number, _SIGNS[lines.whole(parts[1], 2)], lines.number_of(parts[2]), terms)
+    return Equation(lines.number, _SIGNS[lines.integer(parts[1], 2)], lines.number_of(parts[2]), terms)
 
 
 # -- layers --------------------------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ def _linear(flow: Flow, axis: int, weights: Array, where: str) -> Flow:
         axes=axes,
         parts=(after,),
         dtype=_real_type(weights),
-        whole=flow.whole and _whole(weights),
+        whole=flow.whole and _is_integer(weights),
     )
 
 
@@ -90,7 +90,7 @@ def _pixelwise(node: Node, flow: Flow, weights: Array) -> Flow:
         axes=(*flow.axes[:-1], after),
         parts=(after, *flow.parts[1:]),
         dtype=_real_type(weights),
-        whole=flow.whole and _whole(weights),
+        whole=flow.whole and _is_integer(weights),
     )
 
 
@@ -114,7 +114,7 @@ def gemm(node: Node, flow: Flow, weights: Array, bias: Array | None) -> Flow:
             f"its C has shape {bias.shape}, but up to two axes that fit data times weights are needed.",
         )
         product, (shift,) = product.beside([_finite(bias)], where)
-        is_integer = is_integer and beta == 1 and _whole(shift)
+        is_integer = is_integer and beta == 1 and _is_integer(shift)
     op = product.link.op
     if alpha == 1 and beta == 1 and isinstance(op, LinearOp):
         before = product.link.before
@@ -252,7 +252,7 @@ def _convolved(
         raise FileError(f"its bias has shape {bias.shape}, but {len(weights)} numbers are needed.")
     full = weights if weights.ndim == 4 else weights[:, :, None, :]
     op = Convolution(str(node), full, bias, stride, dilation, pads, groups)
-    is_integer = flow.whole and _whole(weights) and (bias is None or _whole(bias))
+    is_integer = flow.whole and _is_integer(weights) and (bias is None or _is_integer(bias))
     after = _slid(flow, new_axis(len(weights)), (full.shape[2], full.shape[3]), stride, dilation, pads)
     return replace(after.then(op), dtype=_real_type(weights), whole=is_integer)
 
@@ -538,7 +538,7 @@ def _finite(array: Array) -> Array:
     return array
 
 
-def _whole(array: Array) -> bool:
+def _is_integer(array: Array) -> bool:
     return bool((array == np.floor(array)).all())
 
 

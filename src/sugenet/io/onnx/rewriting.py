@@ -200,7 +200,7 @@ def _rewrite(made: _Rewriting, node: Node) -> None:
         )
 
 
-def _whole(node: Node, name: str, default: int | None = None) -> int:
+def _integer(node: Node, name: str, default: int | None = None) -> int:
     value = node.attributes.get(name, default)
     return expected(value, int, f"its attribute {name} is {value!r}, but an integer is required.")
 
@@ -242,16 +242,16 @@ def _popcount(made: _Rewriting, node: Node) -> None:
 def _unit(made: _Rewriting, node: Node) -> None:
     """Rewrite a matrix-vector unit, with or without thresholds."""
     weights = made.constant(node, 1, "weights")
-    sizes = (_whole(node, "MW"), _whole(node, "MH"))
+    sizes = (_integer(node, "MW"), _integer(node, "MH"))
     refuse_if(weights.shape != sizes, f"its weights have shape {weights.shape}, but (MW, MH) is {sizes}.")
     steps: _Steps
-    if _whole(node, "binaryXnorMode", 0):
+    if _integer(node, "binaryXnorMode", 0):
         steps = _counted(made, weights, (0, 1))
     elif _is(node, "inputDataType", "BIPOLAR") and _is(node, "weightDataType", "BIPOLAR"):
         steps = _counted(made, weights, (-1, 1))
     else:
         steps = [("MatMul", [made.kept(weights)], {})]
-    bare = bool(_whole(node, "noActivation", 0))
+    bare = bool(_integer(node, "noActivation", 0))
     refuse_if(
         bare != (len([name for name in node.inputs if name]) == 2),
         f"it has {len(node.inputs)} inputs, which does not fit noActivation={int(bare)}.",
@@ -269,7 +269,7 @@ def _thresholds(
     refuse_if(
         len(rows) not in (1, channels), f"its thresholds have {len(rows)} rows for {channels} channels."
     )
-    start, bipolar = _whole(node, "ActVal", 0), _is(node, "outputDataType", "BIPOLAR")
+    start, bipolar = _integer(node, "ActVal", 0), _is(node, "outputDataType", "BIPOLAR")
     refuse_if(
         bipolar and (start or rows.shape[1] != 1),
         f"it gives -1 and +1, but has ActVal {start} and {rows.shape[1]} thresholds a channel.",
@@ -281,7 +281,7 @@ def _thresholds(
 
 
 def _thresholding(made: _Rewriting, node: Node) -> None:
-    rows, channels = made.constant(node, 1, "thresholds"), _whole(node, "NumChannels")
+    rows, channels = made.constant(node, 1, "thresholds"), _integer(node, "NumChannels")
     steps = node.attributes.get("numSteps", rows.shape[1])
     refuse_if(
         steps != rows.shape[1], f"it has {rows.shape[1]} thresholds a channel, but numSteps is {steps}."
@@ -291,7 +291,7 @@ def _thresholding(made: _Rewriting, node: Node) -> None:
 
 def _windows(made: _Rewriting, node: Node) -> None:
     refuse_if(
-        _whole(node, "depthwise", 0) or _whole(node, "is1D", 0),
+        _integer(node, "depthwise", 0) or _integer(node, "is1D", 0),
         f"depthwise and one-dimensional windows are not read. {_WAY}.",
     )
     kernel, side, stride, spread = (
@@ -305,14 +305,14 @@ def _windows(made: _Rewriting, node: Node) -> None:
     refuse_if(
         out != wanted, f"its OFMDim is {out}, but windows of {kernel} over {side} pixels give {wanted}."
     )
-    _whole(node, "IFMChannels")
+    _integer(node, "IFMChannels")
     attributes = {"kernel_size": kernel, "stride": stride, "dilations": spread, "pad_amount": (0, 0, 0, 0)}
     made.chain(node, [("Im2Col", [], attributes)])
 
 
 def _pool(made: _Rewriting, node: Node) -> None:
     side, window = _two(node, "ImgDim"), _two(node, "PoolDim")
-    _whole(node, "NumChannels")
+    _integer(node, "NumChannels")
     node.attributes.get("CeilMode")  # of windows that do not fit, which are refused
     refuse_if(
         any(size % step for size, step in zip(side, window, strict=True)),
@@ -332,8 +332,8 @@ def _same(made: _Rewriting, node: Node) -> None:
 
 def _label(made: _Rewriting, node: Node) -> None:
     """Rewrite the indices of the K largest scores. The first of them is the class."""
-    _whole(node, "Labels")
-    count = made.kept(np.array([_whole(node, "K")]))
+    _integer(node, "Labels")
+    count = made.kept(np.array([_integer(node, "K")]))
     made.nodes.append(
         Node(
             node.number,

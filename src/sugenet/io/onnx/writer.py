@@ -224,14 +224,14 @@ def onnx_bytes(network: Network, *, hidden: bool = False) -> bytes:
         "classes": "\n".join(network.classes),
         "features": "\n".join(network.encoder.names),
         "fingerprint": network.fingerprint,
-        **_whole(network),
+        **_stored(network),
     }
     raw = graph.model(about)
     refuse_if(len(raw) > _MAX_BYTES, f"the file would have {len(raw):,} bytes, more than {_MAX_BYTES:,}.")
     return raw
 
 
-def _whole(network: Network) -> dict[str, str]:
+def _stored(network: Network) -> dict[str, str]:
     """Return the network as a text, or why it has none."""
     try:
         return {PROPERTY: b64encode(network_bytes(network)).decode()}

@@ -312,10 +312,10 @@ def _quantize(walk: _IntegerWalk, operator: Operator, _options: Options) -> _Val
         refuse_if(out.kind != "int8", "it quantizes the input to uint8. Quantize it to int8.")
         made = walk._new(out, source.shape[1:])
 
-        def whole(x: Any) -> Any:
+        def rounded(x: Any) -> Any:
             return (quantized(x, scale, zero, low, low + _TOP) - zero).astype(np.float32)
 
-        walk.raw = RawInput(value.shape, (whole,))
+        walk.raw = RawInput(value.shape, (rounded,))
         walk.start, walk.grid = made.levels.wire, QuantGrid(1, zero, low, low + _TOP)
         return made
     if isinstance(value, _Float):

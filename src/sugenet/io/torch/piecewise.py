@@ -186,11 +186,13 @@ class Piecewise:
             levels = range(ceil(first - half), floor(last - half) + 1)
             breaks |= {(level + half - start) / slope for level in levels}
         indices = sorted(breaks)
-        lines: list[Line] = [(Fraction(0), Fraction(_whole(self.value(at), way))) for at in _inside(indices)]
+        lines: list[Line] = [
+            (Fraction(0), Fraction(_rounded(self.value(at), way))) for at in _inside(indices)
+        ]
         for index in (0, -1):
             if self.lines[index][0]:
                 lines[index] = self.lines[index]
-        return _tidy(indices, lines, [Fraction(_whole(self.value(t), way)) for t in indices])
+        return _tidy(indices, lines, [Fraction(_rounded(self.value(t), way)) for t in indices])
 
     # -- what it is ------------------------------------------------------------------------------------------
 
@@ -345,7 +347,7 @@ def _chosen(f: Piecewise, limit: Fraction, below: Piecewise, equal: Piecewise, a
     return _tidy(breaks, lines, points)
 
 
-def _whole(value: Fraction, way: Literal["round", "floor", "ceil"]) -> int:
+def _rounded(value: Fraction, way: Literal["round", "floor", "ceil"]) -> int:
     return round(value) if way == "round" else floor(value) if way == "floor" else ceil(value)
 
 

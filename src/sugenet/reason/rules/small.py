@@ -67,7 +67,7 @@ def cover(
         if len(boxes) % 256 == 0:
             notify(f"{len(boxes)} rules, {int(left.sum()):,} codewords to go")
     kept = _needed(has_class.shape, boxes, stop)
-    return [_whole(grid, live, box) for box in kept]
+    return [_complete(grid, live, box) for box in kept]
 
 
 def marked(grid: Grid, boxes: Iterable[Masks]) -> Bits:
@@ -137,7 +137,7 @@ def _needed(shape: tuple[int, ...], boxes: list[list[int]], stop: Callable[[], b
     return kept
 
 
-def _whole(grid: Grid, live: Sequence[int], box: Sequence[int]) -> Masks:
+def _complete(grid: Grid, live: Sequence[int], box: Sequence[int]) -> Masks:
     masks = list(grid.full)
     for feature, mask in zip(live, box, strict=True):
         masks[feature] = mask
@@ -185,7 +185,7 @@ def all_primes(grid: Grid, has_class: Bits, stop: Callable[[], bool] = lambda: F
                 if wider != k:
                     prime[(*here, k)] &= ~true[(*here, wider)]
     return [
-        _whole(grid, live, [masks[k] for masks, k in zip(options, row, strict=True)])
+        _complete(grid, live, [masks[k] for masks, k in zip(options, row, strict=True)])
         for row in np.argwhere(prime).tolist()
     ]
 

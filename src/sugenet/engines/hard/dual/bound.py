@@ -206,7 +206,7 @@ class Relaxed:
                     level[row, neuron], at[row, neuron] = there, s
         return Best(value, level, at)
 
-    def whole(self, node: Branch, multipliers: Multipliers) -> tuple[Multipliers, Reals]:
+    def integers(self, node: Branch, multipliers: Multipliers) -> tuple[Multipliers, Reals]:
         """Return integer multipliers, scaled down if sums would exceed 62 bits, and their bounds."""
         top = float(node.levels[-1].high.max(initial=1))
         sums = np.abs(self.rows).sum(axis=1, dtype=np.float64) * top + np.abs(self.least)

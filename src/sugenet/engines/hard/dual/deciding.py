@@ -72,7 +72,7 @@ class _Deciding:
             if self._attacks(left, seen, turns=4):
                 return self._found()
             better, seen = ascend(self.root, multipliers, self.clock, _STEPS)
-            multipliers, values = relaxed.whole(self.root, better)
+            multipliers, values = relaxed.integers(self.root, better)
             multipliers, seen, left = self._close_rows(left, trees, multipliers, values, seen)
             if left and self._attacks(left, seen, turns=16):
                 return self._found()
@@ -114,10 +114,10 @@ class _Deciding:
 
     def _by_slopes(self, node: Branch, cases: list[int]) -> tuple[Multipliers, Reals, Weighed]:
         relaxed, numbers, mu = self.relaxed, np.array(cases), self._mu(cases)
-        multipliers, values = relaxed.whole(node, by_slopes(node, numbers, mu, flat=False))
+        multipliers, values = relaxed.integers(node, by_slopes(node, numbers, mu, flat=False))
         if self.clock.up():
             return multipliers, values, relaxed.see(node, multipliers)
-        other, others = relaxed.whole(node, by_slopes(node, numbers, mu, flat=True))
+        other, others = relaxed.integers(node, by_slopes(node, numbers, mu, flat=True))
         multipliers, values = multipliers.where(others < values, other), np.minimum(values, others)
         return multipliers, values, relaxed.see(node, multipliers)
 
@@ -184,7 +184,7 @@ class _Deciding:
         if self.small:
             solved = solve(node, number, self.clock.left())
             if solved is not None:
-                multipliers, values = self.relaxed.whole(node, solved.given)
+                multipliers, values = self.relaxed.integers(node, solved.given)
                 if values[0] < 0:
                     index.leaf = multipliers
                     return None
@@ -193,7 +193,7 @@ class _Deciding:
                 return float(values[0]), self._where_solved(node, number, multipliers, solved)
         start = by_slopes(node, np.array([number]), self._mu([number]), flat=True)
         better, seen = ascend(node, start, self.clock, _STEPS)
-        multipliers, values = self.relaxed.whole(node, better)
+        multipliers, values = self.relaxed.integers(node, better)
         if values[0] < 0:
             index.leaf = multipliers
             return None

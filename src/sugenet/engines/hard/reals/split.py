@@ -143,7 +143,7 @@ class Splitter:
             ) - edge
             # floats cannot tell which of these it is
             alone = [[(neurons[k], 1)] for k in np.flatnonzero(max_margins <= _NEAR).tolist()]
-            for kept in [_whole(neurons, (-solution.ineqlin.marginals).tolist()), *alone]:
+            for kept in [_integer_multipliers(neurons, (-solution.ineqlin.marginals).tolist()), *alone]:
                 if self._impossible(kept, signs):
                     return {"by": "impossible", "shares": [list(pair) for pair in kept]}
         return None
@@ -206,7 +206,7 @@ class Splitter:
                 raise Witness(engine)
 
 
-def _whole(neurons: Sequence[int], pulls: Sequence[float]) -> list[tuple[int, int]]:
+def _integer_multipliers(neurons: Sequence[int], pulls: Sequence[float]) -> list[tuple[int, int]]:
     """Return integer multipliers near the given ones, with the same ratios if these are simple."""
     parts = [(j, Fraction(pull).limit_denominator(_SIMPLE)) for j, pull in zip(neurons, pulls, strict=True)]
     unit = lcm(*(part.denominator for _, part in parts if part > 0))

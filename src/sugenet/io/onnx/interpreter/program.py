@@ -51,7 +51,7 @@ def _inner(
     return operators[op](replace(call, node=checked(node), inputs=[*inputs]))
 
 
-def _whole(call: OpCall, name: str, default: int = 0) -> int:
+def _integer(call: OpCall, name: str, default: int = 0) -> int:
     return expected(call.node.attributes.get(name, default), int, f"its attribute {name} is not an integer.")
 
 
@@ -75,18 +75,20 @@ def _matches(call: OpCall, x: Tensor, weights: Array, low: int) -> Tensor:
 
 def _unit(call: OpCall) -> Tensor:
     x, weights = call.tensor(0), call.tensor(1)
-    if _whole(call, "binaryXnorMode"):
+    if _integer(call, "binaryXnorMode"):
         sums = _matches(call, x, weights.values, 0)
     elif _is_bipolar(call, "inputDataType") and _is_bipolar(call, "weightDataType"):
         sums = _matches(call, x, weights.values, -1)
     else:
         sums = _inner(call, WINDOWS, "MatMul", [x, weights], {})
-    return sums if _whole(call, "noActivation") else _reached(call, sums, call.tensor(2))
+    return sums if _integer(call, "noActivation") else _reached(call, sums, call.tensor(2))
 
 
 def _reached(call: OpCall, x: Tensor, thresholds: Tensor) -> Tensor:
     """Return how many thresholds of its channel, the last axis, each value reaches."""
-    scale, bias = (2.0, -1.0) if _is_bipolar(call, "outputDataType") else (1.0, float(_whole(call, "ActVal")))
+    scale, bias = (
+        (2.0, -1.0) if _is_bipolar(call, "outputDataType") else (1.0, float(_integer(call, "ActVal")))
+    )
     attributes = {"out_scale": scale, "out_bias": bias, "data_layout": "NHWC"}
     levels: Tensor = _inner(call, POINTWISE, "MultiThreshold", [x, thresholds], attributes)
     return levels
@@ -94,7 +96,7 @@ def _reached(call: OpCall, x: Tensor, thresholds: Tensor) -> Tensor:
 
 def _windows(call: OpCall) -> Tensor:
     refuse_if(
-        _whole(call, "depthwise") or _whole(call, "is1D"), "it makes windows in a way that is not known."
+        _integer(call, "depthwise") or _integer(call, "is1D"), "it makes windows in a way that is not known."
     )
     names = (("kernel_size", "ConvKernelDim"), ("stride", "Stride"), ("dilations", "Dilation"))
     sizes = {ours: call.numbers(theirs, 1) for ours, theirs in names}
@@ -111,7 +113,7 @@ def _pool(call: OpCall) -> Tensor:
 
 
 def _label(call: OpCall) -> Tensor:
-    count = constant(np.array([_whole(call, "K", 1)]))
+    count = constant(np.array([_integer(call, "K", 1)]))
     indices: Tensor = _inner(call, MOVES, "TopK", [call.tensor(0), count], {})[1]
     return indices
 

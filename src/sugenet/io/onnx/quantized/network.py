@@ -160,10 +160,12 @@ def _read(
             )
         case Integers():
             numbers = [float(inputs.value(x)) for x in range(inputs.low, inputs.high + 1)]
-            return _whole(program, raw, grid, wire, np.array(numbers, np.float32), inputs.low, inputs.high)
+            return _integer_inputs(
+                program, raw, grid, wire, np.array(numbers, np.float32), inputs.low, inputs.high
+            )
         case Bits():
             pair = np.array([float(Fraction(inputs.low)), float(Fraction(inputs.high))], np.float32)
-            return _whole(program, raw, grid, wire, pair, 0, 1, bits=True)
+            return _integer_inputs(program, raw, grid, wire, pair, 0, 1, bits=True)
     raise FileError(f"inputs={inputs!r} is not known.")
 
 
@@ -175,7 +177,7 @@ def _at(raw: RawInput, grid: QuantGrid, rows: Floats) -> Ints:
     return runtime.quantized(rows, grid)
 
 
-def _whole(
+def _integer_inputs(
     program: IntegerProgram,
     raw: RawInput,
     grid: QuantGrid,
