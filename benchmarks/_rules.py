@@ -11,6 +11,7 @@ those of the paper; the code is our own.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from itertools import combinations, product
 from typing import Any
 
@@ -20,12 +21,21 @@ from sugenet.fit import RuleFit, fit_rules
 from sugenet.logic import PossibilisticRule, Reading, RuleBase, degrees_of
 from sugenet.logic.sudoku import units
 
-__all__ = ["Degrees", "grids_by_rules", "learned_columns", "learned_grids", "sums_by_rules"]
+__all__ = [
+    "TOLERANCE",
+    "Degrees",
+    "column_samples",
+    "degrees_by_chance",
+    "grids_by_rules",
+    "learned_columns",
+    "learned_grids",
+    "sums_by_rules",
+]
 
 Degrees = dict[str, Any]
 TRIPLES = list(product(range(10), range(10), (0, 1)))
 """Two digits and a carry."""
-_TOLERANCE = 0.25
+TOLERANCE = 0.25
 """Samples whose own equations err by more are left out: misread digits."""
 
 
@@ -59,8 +69,10 @@ def column(number: int) -> tuple[dict[str, Any], list[str]]:
     return {**variables, triple: list(map(_name, TRIPLES))}, rules
 
 
-def learned_columns(readings: Sequence[Reading], truth: Sequence[int], rng: np.random.Generator) -> RuleFit:
-    """Return the rules of a column, learned from pairs of readings with a random carry, and checked."""
+def column_samples(
+    readings: Sequence[Reading], truth: Sequence[int], rng: np.random.Generator
+) -> tuple[list[Degrees], list[Degrees]]:
+    """Return samples and truths of a column: pairs of readings with a random carry."""
     known = degrees(readings)
     samples, truths = [], []
     for k in range(0, len(known) - 1, 2):
@@ -68,7 +80,23 @@ def learned_columns(readings: Sequence[Reading], truth: Sequence[int], rng: np.r
         triple = (int(truth[k]), int(truth[k + 1]), carry)
         samples.append({"l1": known[k], "r1": known[k + 1], "c1": {0: 1 - carry, 1: carry}})
         truths.append({"t1": _name(triple), "c0": int(sum(triple) > 9), "d1": sum(triple) % 10})
-    learned = fit_rules(RuleBase.of(*column(1)), samples, truths, tolerance=_TOLERANCE)
+    return samples, truths
+
+
+def degrees_by_chance(samples: Sequence[Degrees], rng: np.random.Generator) -> list[Degrees]:
+    """Return as truths what rules of a column with random parameters infer: those to learn are not 0."""
+    rules = [
+        PossibilisticRule(
+            rule.premise, rule.conclusion, *(Fraction(int(k), 100) for k in rng.integers(51, size=2))
+        )
+        for rule in RuleBase.of(*column(1)).rules
+    ]
+    return RuleBase.of(column(1)[0], rules).infer_each(samples)
+
+
+def learned_columns(samples: Sequence[Degrees], truths: Sequence[Degrees]) -> RuleFit:
+    """Return the rules of a column, learned from samples, and checked."""
+    learned = fit_rules(RuleBase.of(*column(1)), samples, truths, tolerance=TOLERANCE)
     learned.check(samples, truths)
     return learned
 
@@ -137,7 +165,7 @@ def learned_grids(grids: Sequence[Sequence[Degrees]], truths: Sequence[Any], siz
     ]
     samples = [{"one": grid[a], "other": grid[b]} for grid, _, a, b in some]
     wanted = [{"check": "same" if shown[a] == shown[b] else "differ"} for _, shown, a, b in some]
-    first = fit_rules(pair, samples, wanted, tolerance=_TOLERANCE)
+    first = fit_rules(pair, samples, wanted, tolerance=TOLERANCE)
     first.check(samples, wanted)
     names = [f"p{k}" for k in range(len(pairs))]
     whole = RuleBase.of(
@@ -146,7 +174,7 @@ def learned_grids(grids: Sequence[Sequence[Degrees]], truths: Sequence[Any], siz
     )
     checks = _checks(first.base, grids, size)
     said = [{"grid": "valid" if is_valid else "invalid"} for _, is_valid in truths]
-    second = fit_rules(whole, checks, said, tolerance=_TOLERANCE)
+    second = fit_rules(whole, checks, said, tolerance=TOLERANCE)
     second.check(checks, said)
     return [first, second]
 

@@ -10,7 +10,10 @@ cell is replaced by another digit or two cells are exchanged, until they are inv
 its digit, drawn at random.
 
 The same tasks are done a second time by possibilistic rules with learned parameters, as Pi-NeSy does them
-(`benchmarks._rules`). Sums have up to 100 digits there.
+(`benchmarks._rules`). Sums have up to 100 digits there. If Pi-NeSy's code is there (`benchmarks._pinesy`), it
+learns the parameters from the same equations in the same run, and from those of degrees that rules with
+random parameters give. ``pi_nesy_largest_difference`` is that of a parameter. ``pi_nesy_seconds`` and
+``rules_seconds`` are the times of both sets of equations, ours with certificates that are checked.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from typing import Any
 import numpy as np
 
 import sugenet as sg
-from benchmarks import _rules, _zoo
+from benchmarks import _pinesy, _rules, _zoo
 from sugenet import logic
 from sugenet.logic import GapLine, Reading, Sudoku, Sum, readings_of
 from sugenet.logic.composed import Wanted
@@ -118,13 +121,30 @@ def certified(network: Network, X: np.ndarray, y: np.ndarray) -> float:
 
 
 def rules_for_sums(network: Network, readings: tuple[Reading, ...], y: Any, trained: Any, rounds: int) -> Any:
-    """Learn the rules of a column, and return a fit, the percentage of right sums by 100 digits, and print
-    those of fewer.
+    """Learn the rules of a column, and return the fit and figures: the percentage of right sums of 100
+    digits, and times. Print those of fewer digits.
     """
     rng = np.random.default_rng(5)
     chosen = rng.permutation(len(trained[0]))[:60]
-    learned = _rules.learned_columns(readings_of(network, trained[0][chosen]), trained[1][chosen], rng)
+    pairs = _rules.column_samples(readings_of(network, trained[0][chosen]), trained[1][chosen], rng)
+    start = time.perf_counter()
+    learned = _rules.learned_columns(*pairs)
+    figures = {"rules_seconds": round(time.perf_counter() - start, 3)}
     print(f"\nrules of a column, learned from 30 pairs of training images\n{learned}")
+    if _pinesy.folder() is None:
+        print("Pi-NeSy is not in SUGENET_PEERS; its figures are null")
+    else:
+        made = _rules.degrees_by_chance(pairs[0], rng)
+        start = time.perf_counter()
+        both = [(learned, pairs[1]), (_rules.learned_columns(pairs[0], made), made)]
+        figures["rules_seconds"] = round(figures["rules_seconds"] + time.perf_counter() - start, 3)
+        found = [_pinesy.compared(fit, pairs[0], truths, _rules.TOLERANCE) for fit, truths in both]
+        largest, seconds = max(one[0] for one in found), sum(one[1] for one in found)
+        print(
+            f"and from degrees by random parameters: {figures['rules_seconds']:.2f} s in all. Pi-NeSy takes "
+            f"{seconds:.2f} s for both, and its parameters differ by at most {largest:.1g}"
+        )
+        figures |= {"pi_nesy_seconds": round(seconds, 3), "pi_nesy_largest_difference": largest}
     known = _rules.degrees(readings)
     print(f"{'digits':>6}{'sums':>8}{'by rules, right %':>20}{'digits right %':>16}")
     single = np.mean([reading.values[reading.best] == str(t) for reading, t in zip(readings, y, strict=True)])
@@ -135,7 +155,7 @@ def rules_for_sums(network: Network, readings: tuple[Reading, ...], y: Any, trai
         right, many = _rules.sums_by_rules(learned, known, y, digits, few)
         percent = round(100 * right / many, 2)
         print(f"{digits:>6}{many:>8,}{percent:>20}{100 * single ** (2 * digits):>16.2f}", flush=True)
-    return learned, percent
+    return learned, figures | {"pi_nesy_add100": percent}
 
 
 def rules_for_grids(fitted: dict[str, Any], tested: dict[str, Any], size: int, many: int) -> Any:
@@ -155,6 +175,7 @@ def main() -> None:
     quick = parser.parse_args().quick
     names = ["add1", "add2", "add4", "add15", "sudoku4", "sudoku9", "sudoku9_ms", "certified_sum_s"]
     names += ["pi_nesy_add100", "pi_nesy_sudoku4", "pi_nesy_sudoku9", "rules_learned_certified"]
+    names += ["rules_seconds", "pi_nesy_seconds", "pi_nesy_largest_difference"]
     figures: dict[str, float | None] = dict.fromkeys(names)
     zoo = _zoo.folder()
     if zoo is not None:
@@ -168,7 +189,8 @@ def main() -> None:
             figures[f"add{digits}"] = round(100 * right / many, 2)
             print(f"{digits:>6}{many:>8,}{figures[f'add{digits}']:>9}{PUBLISHED[digits]:>32}", flush=True)
         trained = _zoo.mnist_train(zoo)
-        learned, figures["pi_nesy_add100"] = rules_for_sums(network, readings, y, trained, rounds)
+        learned, of_sums = rules_for_sums(network, readings, y, trained, rounds)
+        figures |= of_sums
         fits = [learned]
         columns = ("tested", "line", "right %", "read only %", "ms to read", "ms to decide")
         print(f"\n{'grid':>6}" + "".join(f"{name:>14}" for name in columns))

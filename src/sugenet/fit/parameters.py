@@ -11,6 +11,7 @@ Reference: Baaj and Marquis [BM25].
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import lcm
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,8 @@ from sugenet.logic.degrees import by_value
 from sugenet.reprs import Sentences
 
 __all__ = ["RuleFit", "fit_rules", "rule_equations"]
+
+_ONE = Fraction(1)
 
 
 def rule_equations(
@@ -62,19 +65,49 @@ def rule_equations(
     2 samples on 3 criteria (s1, r1, always), scale [0, 1]
     """
     _see_pairs(samples, truths)
-    cells, n_rules = base.cells(output), len(base.rules_of(output))
+    return _system(base, output, [row for rows in _rows(base, output, samples, truths) for row in rows])
+
+
+def _rows(
+    base: RuleBase, output: str, samples: Sequence[Mapping[str, Any]], truths: Sequence[Mapping[str, Any]]
+) -> list[list[tuple[Fraction, ...]]]:
+    """Return the equations of each sample: for each cell the entries of the parameters, and the degree."""
+    cells = base.cells(output)
     is_open = [[entry != 1 for entry in row] for row in _signs(base, output)]
-    rows: dict[tuple[Fraction, ...], None] = {}
+    systems = []
     for k, (vector, truth) in enumerate(zip(base.vectors(output, samples), truths, strict=True)):
         degrees = _wanted(base, output, truth, k)
-        for open_columns, cell in zip(is_open, cells, strict=True):
-            row = [
-                entry if counts else Fraction(1) for entry, counts in zip(vector, open_columns, strict=True)
-            ]
-            rows[(*row, Fraction(1), max(degrees[value] for value in cell))] = None
-    table = np.array(list(rows), dtype=object)
-    names = [f"{name}{number}" for number in range(1, n_rules + 1) for name in "sr"]
+        rows = [
+            (
+                *(entry if counts else _ONE for entry, counts in zip(vector, open_columns, strict=True)),
+                max(degrees[value] for value in cell),
+            )
+            for open_columns, cell in zip(is_open, cells, strict=True)
+        ]
+        systems.append(list(dict.fromkeys(rows)))
+    return systems
+
+
+def _system(base: RuleBase, output: str, rows: Sequence[tuple[Fraction, ...]]) -> Ratings:
+    """Return equations, each once, with the criteria that `rule_equations` names."""
+    table = np.array([(*row[:-1], _ONE, row[-1]) for row in dict.fromkeys(rows)], dtype=object)
+    names = [f"{name}{number}" for number in range(1, len(base.rules_of(output)) + 1) for name in "sr"]
     return Ratings(table[:, :-1], table[:, -1], UNIT, [*names, "always"])
+
+
+def _can_be_met(rows: Sequence[tuple[Fraction, ...]], error: Fraction) -> bool:
+    """Return whether parameters meet these equations within an error: if so, the least ones that are not too
+    small do.
+    """
+    unit = lcm(error.denominator, *(number.denominator for row in rows for number in row))
+    *columns, wanted = zip(*([int(number * unit) for number in row] for row in rows), strict=True)
+    margin = int(error * unit)
+    solution = [
+        max((b - margin for entry, b in zip(column, wanted, strict=True) if entry < b - margin), default=0)
+        for column in columns
+    ]
+    lowest = [min(map(max, row, solution)) for row in zip(*columns, strict=True)]
+    return all(value <= b + margin for value, b in zip(lowest, wanted, strict=True))
 
 
 def _see_pairs(samples: Sequence[Any], truths: Sequence[Any]) -> None:
@@ -224,14 +257,14 @@ def fit_rules(
     for output in base.outputs:
         if output not in known:
             continue
-        kept = list(range(len(samples)))
+        kept, rows = list(range(len(samples))), _rows(base, output, samples, truths)
         if limit is not None:
-            kept = [k for k in kept if _fitted(base, output, [samples[k]], [truths[k]]).error <= limit]
+            kept = [k for k in kept if _can_be_met(rows[k], limit)]
             if not kept:
                 raise CapacityError(
                     f"no sample meets the equations of {output} within {tolerance}. Raise the tolerance."
                 )
-        fit = _fitted(base, output, [samples[k] for k in kept], [truths[k] for k in kept])
+        fit = fit_capacity(_system(base, output, [row for k in kept for row in rows[k]]), minitive=1)
         fits[output] = fit
         dropped[output] = tuple(sorted(set(range(len(samples))) - set(kept)))
         worth = [
@@ -240,9 +273,3 @@ def fit_rules(
         ]
         base = base.with_parameters(output, list(zip(worth[::2], worth[1::2], strict=True)))
     return RuleFit(base, fits, dropped)
-
-
-def _fitted(
-    base: RuleBase, output: str, samples: Sequence[Mapping[str, Any]], truths: Sequence[Mapping[str, Any]]
-) -> CapacityFit:
-    return fit_capacity(rule_equations(base, output, samples, truths), minitive=1)

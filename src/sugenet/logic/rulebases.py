@@ -192,7 +192,10 @@ class RuleBase(ShortRepr):
         rules = list(self.rules)
         for index, (s, r) in zip(indices, parameters, strict=True):
             rules[index] = replace(rules[index], s=s, r=r)
-        return RuleBase(self.variables, tuple(rules))
+        other = RuleBase(self.variables, tuple(rules))
+        read = ("_parsed", "_sets", "_premises")  # these do not depend on parameters
+        other.__dict__.update({name: self.__dict__[name] for name in read if name in self.__dict__})
+        return other
 
     # -- matrices --------------------------------------------------------------------------------------------
 
