@@ -1,6 +1,7 @@
 """Two networks compared: as all inputs say, gone through by the definition."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -133,7 +134,15 @@ def test_a_smallest_difference_needs_a_start_and_time():
     found = compare(one, two)
     assert (found.outcome, found.near, found.is_smallest) == ("different", None, False)
     near = [9.0] * one.encoder.features
-    assert compare(one, two, near=near).is_smallest
+    found = compare(one, two, near=near)
+    assert found.is_smallest
+    rng = np.random.default_rng(1)
+    layer = DenseLayer(rng.choice([-1, 1], (9, 12)), [7] * 9)
+    network = Network.of_bits([layer], Head(rng.choice([-1, 1], (2, 9))))
+    undecided = sg.verify(network, sg.Robust([1] * 12, sg.Hamming(4)), engine="bounds")
+    assert undecided.outcome == "undecided"
+    assert not replace(found, nearer=undecided).is_smallest
+    assert "not proved to be the smallest" in str(replace(found, nearer=undecided))
     with pytest.raises(QuestionError, match="needs features that are integers"):
         compare(one, two, near=near, cost="L1")
     with pytest.raises(QuestionError, match="Unknown cost 'L2'"):
