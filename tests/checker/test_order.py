@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import sugenet as sg
+from sugenet.checker.accelerate.origin import form_of
+from sugenet.checker.order import _is_excluded
 from sugenet.errors import CertificateError
 from sugenet.nn import (
     DenseLayer,
@@ -131,3 +133,12 @@ def test_constant_scores_are_compared_with_the_class_they_lose_to():
     answer = sg.verify(network, sg.Monotone("p"), engine="bounds")
     assert answer.is_proved
     assert sg.check(answer, network)
+
+
+@pytest.mark.parametrize(("bound", "excluded"), [(-1, False), (0, False), (Fraction(1, 2), True)])
+def test_opposite_inequalities_that_one_sum_meets_exclude_nothing(bound, excluded):
+    """On the left s >= 0, on the right -s >= bound: with 0, both hold where s is 0."""
+    form = form_of(Network.of_bits([], Head([[1, 1], [0, 0]])))
+    case = [([1, -1, 0, 0], Fraction(0)), ([0, 0, -1, 1], Fraction(bound))]
+    assert _is_excluded(case, form, [(True, False)] * 2) is excluded
+    assert not _is_excluded(case, form, [(True, False), (True, True)])
