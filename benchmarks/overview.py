@@ -60,7 +60,7 @@ def table(quick: bool) -> dict:
     """The rows of the shipped table."""
     X, y = sg.models.samples("breast_cancer")
     count = 20 if quick else len(X)
-    seen, spent = looked("breast_cancer", sg.models.breast_cancer(), X, y, count, 120.0)
+    seen, spent = looked("breast_cancer", sg.models.breast_cancer(), X, y, count, 20.0 if quick else 120.0)
     for title, covering in (("neurons", seen.neuron_rules), ("features", seen.feature_rules)):
         print(f"rules over {title}: {str(covering).splitlines()[0]}")
     needless = sum("decides nothing: proved" in one.marks for one in seen.atlas.neurons)

@@ -1,16 +1,19 @@
 """A whole network at a glance: every number against its definition over all inputs of small networks."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 import sugenet as sg
+from sugenet.capacity import banzhaf, interactions, shapley
 from sugenet.errors import CertificateError, QuestionError
 from sugenet.glance import Claim, overview
 from sugenet.glance.atlas import class_name, over_features, paths_to
 from sugenet.glance.claims import evenly, fixed, margin_bounds, margins
 from sugenet.glance.covering import covering_of, fewest, last_layer
+from sugenet.glance.influence import groups_of, influence_of
 from sugenet.glance.power import duel, voting_power
 from sugenet.nn import ConvLayer, DenseLayer, Encoder, Head, Network, Real, RealLayer, Window, integer
 from sugenet.problem.clock import Clock
@@ -189,6 +192,54 @@ def test_single_changes_and_radii_are_those_of_all_inputs(seen):
     assert frail.share(0) == total
     for (f, g), _ in frail.pairs:
         assert any(one.features in ((f, g), (g, f)) for one in frail.radii)
+
+
+def test_groups_turn_the_samples_that_their_features_turn(seen):
+    X, labels, found = seen
+    network = found.network
+    value = found.influence
+    assert value.is_exact
+    states = network.encoder.levels(X)
+    for mask, count in enumerate(value.lower):
+        free = [f for k, (_, members) in enumerate(value.groups) if mask >> k & 1 for f in members]
+        stays = np.setdiff1d(np.arange(states.shape[1]), free)
+        turned = 0
+        for row, label in zip(found.X.tolist(), network.predict(found.X).tolist(), strict=True):
+            here = network.encoder.levels([row])[0]
+            alike = (states[:, stays] == here[stays]).all(axis=1)
+            turned += any(labels[k] != label for k in np.flatnonzero(alike))
+        assert count == turned
+    mu = value.capacity
+    for index, shares in (("shapley", shapley(mu)), ("banzhaf", banzhaf(mu))):
+        for one in value.importance:
+            assert getattr(one, index) == (shares[one.groups[0]],) * 2
+        pairs = interactions(mu, 2, index) if len(value.groups) > 1 else {}
+        for one in value.interactions:
+            assert getattr(one, index) == (pairs[frozenset(one.groups)],) * 2
+
+
+def test_open_questions_give_bounds():
+    network = NETWORKS["one layer"]
+    X = all_of(network)[:6]
+    groups = groups_of(network, {"a": [0, 1], "b": ["x3"], "c": [3, 4]}, [])
+    exact = influence_of(network, X, range(6), groups, Clock())
+    wide = replace(exact, lower=(0,) * 8, upper=(0, *[6] * 7))
+    assert wide.capacity is None
+    assert not any(one.is_exact for one in wide.importance)
+    for one, other in zip(exact.importance, wide.importance, strict=True):
+        for index in ("shapley", "banzhaf"):
+            (low, high), (value, _) = getattr(other, index), getattr(one, index)
+            assert low <= value <= high
+    assert "bounds, since some questions are open" in str(wide)
+    assert "no sample" in str(influence_of(network, X, range(6), groups, Clock(0)))
+
+
+@pytest.mark.parametrize(
+    "groups", [{"a": ["nothing"]}, {"a": [0], "b": [0]}, {}, {str(k): [k] for k in range(13)}]
+)
+def test_wrong_groups_are_refused(groups):
+    with pytest.raises(QuestionError, match="group"):
+        overview(sg.models.breast_cancer(), groups=groups, samples=1, time_limit=1)
 
 
 def test_it_is_data_and_text(seen):

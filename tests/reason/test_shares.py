@@ -138,6 +138,34 @@ def test_a_share_out_of_reach_is_not_claimed(monkeypatch):
     assert answer_of(json.loads(json.dumps(nothing.data())), network).status == nothing.status
 
 
+@pytest.mark.parametrize("seed", range(9))
+def test_estimates_hold_for_the_true_shares(seed, monkeypatch):
+    """No set can be counted, so fewer features come with an interval that has the true share."""
+    monkeypatch.setattr("sugenet.reason.reasons.shares._INPUTS", 0)
+    network, x, _ = some_network(seed)
+    target = None if seed % 2 else int(network.predict(np.array([x], dtype=object))[0] == 0)
+    for region in (REGIONS[seed % 4], AnyInput()):
+        truth = shares(network, x, region, target)
+        answer = why(network, x, region, precision="3/5", target=target)
+        one = answer.estimated
+        if one is None:
+            continue
+        assert set(one.features) < set(answer.features)
+        assert Fraction(3, 5) <= one.low <= truth[frozenset(one.features)] <= one.high
+        assert "estimated, not proved" in str(answer)
+        opened = answer_of(json.loads(json.dumps(answer.data())), network)
+        assert (opened.estimated, str(opened)) == (one, str(answer))
+        assert why(network, x, region, precision="3/5", target=target, minimal=None).estimated is None
+
+
+def test_an_estimate_of_a_table():
+    network, x = sg.models.breast_cancer(), sg.models.samples("breast_cancer")[0][4]
+    answer = why(network, x, AnyInput(), precision=0.95)
+    assert answer.reasons[0].status == "sufficient"
+    assert len(answer.estimated.features) < len(answer.features)
+    assert (answer.estimated.confidence, answer.estimated.samples) == (0.99, 20_000)
+
+
 def test_forged_shares_fail():
     network, x = neuron(6, 3), [1, 1, 1, 1, -1, -1]
     least = why(network, x, AnyInput(), precision=0.9, minimal="size").reasons[0].certificate

@@ -41,7 +41,8 @@ def test_all_sections_are_there(page, overview_file):
     path, seen = overview_file
     page.goto(path.as_uri())
     heads = page.locator("h2").all_inner_texts()
-    assert heads == ["Classes", "Where it is fragile", "Rules", "Neurons", "Proofs", "What the words mean"]
+    parts = ["Classes", "Where it is fragile", "Importance", "Rules", "Neurons"]
+    assert heads == [*parts, "Proofs", "What the words mean"]
     assert page.locator("#certificates .certificate").count() == len(seen.claims)
     assert page.locator("#fragile svg").count() >= 2
 

@@ -1,13 +1,14 @@
 """A whole network at a glance: `overview` looks at its neurons, its classes, and where it is fragile.
 
-`atlas` describes neurons, `prototypes` classes, `covering` rules, and `fragility` changes of samples.
-`claims` proves sentences about all inputs.
+`atlas` describes neurons, `prototypes` classes, `covering` rules, `fragility` changes of samples, and
+`influence` groups of features. `claims` proves sentences about all inputs.
 """
 
 from sugenet.glance.atlas import Atlas, NeuronProfile
 from sugenet.glance.claims import Claim
 from sugenet.glance.covering import Covering, SupportedRule
 from sugenet.glance.fragility import Fragility, Radius
+from sugenet.glance.influence import Importance, Influence
 from sugenet.glance.prototypes import Prototype, Prototypes
 from sugenet.glance.whole import Overview, overview
 
@@ -16,6 +17,8 @@ __all__ = [
     "Claim",
     "Covering",
     "Fragility",
+    "Importance",
+    "Influence",
     "NeuronProfile",
     "Overview",
     "Prototype",

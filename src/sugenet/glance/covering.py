@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from sugenet.capacity import PossibilisticBase
 from sugenet.glance.claims import Claim, margin_bounds
 from sugenet.nn import Encoder, Network
 from sugenet.plottable import Plottable
 from sugenet.problem import Clock
 from sugenet.reason.phrases import percent_text
 from sugenet.reason.rules.book import BookWork, ProvedRule
+from sugenet.reason.rules.export import possibilistic_base
 from sugenet.reason.rules.grid import Grid
 from sugenet.reason.rules.large import Grower
 from sugenet.reprs import roughly
@@ -44,6 +46,12 @@ class SupportedRule:
     least: Fraction
     """Proved: no input of the rule has a smaller margin. It is the necessity of the rule."""
     claim: Claim | None
+
+    @property
+    def least_text(self) -> str:
+        """The least margin in words."""
+        exact = self.found is not None and self.found == self.least
+        return f"{'' if exact else 'at least '}{roughly(self.least, up=False)}"
 
     def __str__(self) -> str:
         conditions, label = self.rule.conditions(), self.rule.network.class_texts[self.rule.index]
@@ -111,12 +119,32 @@ class Covering(Plottable):
                 else f"; at least {self.lower} of the {len(self.rules)} rules found are needed for {aim}"
             )
         lines = [
-            f"  {one} ({_samples(len(one.samples))}, least margin {roughly(one.least, up=False)})"
+            f"  {one} ({_samples(len(one.samples))}, least margin {one.least_text})"
             for one in (self.rules[k] for k in self.chosen[:_LISTED])
         ]
         if count > _LISTED:
             lines.append(f"  ... and {count - _LISTED:,} more rules")
         return "\n".join([first, *lines, f"  covered by no rule: {_samples(len(self.uncovered))}"])
+
+    def possibilistic_base(self) -> PossibilisticBase:
+        """Return the selected rules as weighted clauses: the weight is the least margin as a share of the
+        largest one among these rules.
+
+        A clause says that a bit of the body differs, or that the class is that of the rule. Only the order of
+        the weights has a meaning. Rules with a least margin of 0 are left out.
+
+        Examples
+        --------
+        >>> from sugenet.nn import DenseLayer, Head
+        >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]], [1, 0]))
+        >>> print(covering_of(net, [[1, 1, 1], [-1, 1, 1]], [0, 1], Clock()).possibilistic_base())
+        (-1 >= 1 or -2 >= 1 or "class 1" >= 1, 1/3)
+        (1 >= 1 or -3 >= 1 or "class 0" >= 1, 1)
+        """
+        rules = [self.rules[k] for k in self.chosen if self.rules[k].least > 0]
+        top = max((one.least for one in rules), default=Fraction(1))
+        weights = [one.least / top for one in rules]
+        return possibilistic_base(Grid(self.network.anywhere()), [one.rule for one in rules], weights)
 
     def data(self) -> dict[str, Any]:
         """Return everything as JSON data."""

@@ -1,6 +1,6 @@
 """`overview`: what a whole network does, on samples and for all inputs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from sugenet.glance.atlas import Atlas, atlas_of
 from sugenet.glance.claims import Claim, among, evenly
 from sugenet.glance.covering import Covering, covering_of, last_layer
 from sugenet.glance.fragility import Fragility, fragility_of
+from sugenet.glance.influence import Influence, groups_of, influence_of
 from sugenet.glance.prototypes import Prototypes, prototypes_of
 from sugenet.nn import Network, network_of
 from sugenet.plottable import Plottable
@@ -24,8 +25,8 @@ _RANDOM = 256
 """Number of random inputs if there are no samples."""
 _NEURONS = 512
 """Maximum number of neurons in a layer that rules are about."""
-_SHARES = {"atlas": 0.2, "classes": 0.25, "neuron rules": 0.2, "feature rules": 0.3}
-"""Shares of the remaining time, part by part; the rest is for fragility."""
+_SHARES = {"atlas": 0.2, "classes": 0.25, "neuron rules": 0.2, "feature rules": 0.3, "fragility": 0.7}
+"""Shares of the remaining time, part by part; the rest is for the importance of groups of features."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +74,8 @@ class Overview(Plottable):
     """Parts that are not shown, each with the reason."""
     seconds: float
     seed: int
+    influence: Influence | None = None
+    """Importance of groups of features."""
 
     @property
     def claims(self) -> tuple[Claim, ...]:
@@ -113,6 +116,8 @@ class Overview(Plottable):
         ]
         if self.fragility is not None:
             parts.append(f"fragility\n{self.fragility}")
+        if self.influence is not None:
+            parts.append(f"importance\n{self.influence}")
         if self.neuron_rules is not None:
             parts.append(f"rules over the neurons of the last layer; +1: on\n{self.neuron_rules}")
         if self.feature_rules is not None:
@@ -133,6 +138,7 @@ class Overview(Plottable):
             "neurons": [one.data() for one in self.atlas.neurons],
             "classes": [one.data() for one in self.prototypes.classes],
             "fragility": None if self.fragility is None else self.fragility.data(),
+            "importance": None if self.influence is None else self.influence.data(),
             "neuron rules": None if self.neuron_rules is None else self.neuron_rules.data(),
             "feature rules": None if self.feature_rules is None else self.feature_rules.data(),
             "missing": list(self.missing),
@@ -147,6 +153,7 @@ def overview(
     y: Any = None,
     *,
     samples: int = 1000,
+    groups: Mapping[str, Any] | None = None,
     time_limit: float | None = 60.0,
     seed: int = 0,
     jobs: int | None = 1,
@@ -164,6 +171,9 @@ def overview(
         True classes, by name or index. None: the predicted ones.
     samples : int, default: 1000
         Look at no more samples than this; of more, the first of each class in turn.
+    groups : mapping, default: None
+        Groups of features, by name or index, whose importance is computed: at most 12. None: nine parts of an
+        image; or the features of a table that turn most samples, and all others together.
     time_limit : float, default: 60
         Seconds. Parts that are open then say so. None: no limit.
     seed : int, default: 0
@@ -216,7 +226,7 @@ def overview(
     atlas = atlas_of(network, chosen, labels, clock.share(_SHARES["atlas"]))
     prototypes = prototypes_of(network, chosen, numbers, clock.share(_SHARES["classes"]))
     missing = [*atlas.missing]
-    neuron_rules = feature_rules = fragility = None
+    neuron_rules = feature_rules = fragility = influence = None
     if not network.layers or network.head.inputs > _NEURONS:
         missing.append(f"rules over neurons: the last layer has none, or more than {_NEURONS}")
     else:
@@ -226,10 +236,15 @@ def overview(
         )
     if network.passes_reals:
         why = "features that are kept as real numbers have no single changes"
+        if groups is not None:
+            raise QuestionError(f"groups= is not for this network: {why}.")
         missing += [f"where it is fragile: {why}", f"rules over features: {why}"]
     else:
         feature_rules = covering_of(network, chosen, numbers, clock.share(_SHARES["feature rules"]))
-        fragility = fragility_of(network, chosen, numbers, len(rows), clock, jobs)
+        part = clock.share(_SHARES["fragility"])
+        fragility = fragility_of(network, chosen, numbers, len(rows), part, jobs)
+        ranked = np.argsort(-fragility.turned.sum(axis=0), kind="stable").tolist()
+        influence = influence_of(network, chosen, numbers, groups_of(network, groups, ranked), clock)
         if len(fragility.numbers) < len(numbers):
             left = len(numbers) - len(fragility.numbers)
             missing.append(f"changes of {left:,} of {len(numbers):,} samples: the time was up")
@@ -250,6 +265,7 @@ def overview(
         tuple(missing),
         clock.seconds,
         seed,
+        influence,
     )
 
 

@@ -5,9 +5,10 @@ data.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from sugenet.nn.images import grid_of
 from sugenet.show.demonstration import demo, example_1
 from sugenet.show.neurons import NeuronView, QuantizedView, view_neuron
-from sugenet.show.pictures import grid_of, picture, shades
+from sugenet.show.pictures import picture, shades
 from sugenet.show.predictions import PredictionView, TraceView, view_predictions, view_trace
 from sugenet.show.svg_writer import svg
 

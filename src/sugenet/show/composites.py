@@ -18,8 +18,8 @@ from sugenet.logic import (
     Sum,
 )
 from sugenet.logic.readings import gap_text
+from sugenet.nn.images import grid_of
 from sugenet.show.figures import Board, BoardCell, Figure, Strip, StripRow, plural
-from sugenet.show.pictures import grid_of
 from sugenet.show.prepare import ROWS, changes_figure, kept_figure, sample_figure
 
 __all__ = ["Marks", "composed_figures", "composed_state", "marks_of", "reading_rows"]

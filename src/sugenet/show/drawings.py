@@ -13,7 +13,7 @@ from sugenet.capacity import RuleSet, SetFunction
 from sugenet.capacity.arguments import number_text, rating_text
 from sugenet.errors import NetworkError, SugenetError, TooLargeError
 from sugenet.fit import CapacityFit, Conflict, InducedCapacity, LearnedModel, VersionSpace
-from sugenet.glance import Atlas, Covering, Fragility, Overview, Prototypes
+from sugenet.glance import Atlas, Covering, Fragility, Influence, Overview, Prototypes
 from sugenet.logic import ComposedAnswer
 from sugenet.nn import Network, Summary, Trace, summary
 from sugenet.problem import Query, feature_index, limit_text
@@ -38,7 +38,7 @@ from sugenet.reason import (
 from sugenet.reason.counts.answers import METHODS, Counted, CountOpen, CountSampled
 from sugenet.reason.phrases import percent_text, show_cost
 from sugenet.reason.reasons.chain import Chain, key_of
-from sugenet.reprs import roughly, time_text
+from sugenet.reprs import time_text
 from sugenet.show.composites import composed_figures, reading_rows
 from sugenet.show.figures import (
     Band,
@@ -62,7 +62,13 @@ from sugenet.show.figures import (
     plural,
 )
 from sugenet.show.markup import Html, element, short
-from sugenet.show.overviews import covering_figure, fragile_figure, radius_figure, template_figure
+from sugenet.show.overviews import (
+    covering_figure,
+    fragile_figure,
+    influence_figure,
+    radius_figure,
+    template_figure,
+)
 from sugenet.show.plots import plot_figure
 from sugenet.show.prepare import (
     ROWS,
@@ -673,10 +679,14 @@ def _(value: Fragility) -> Drawing:
 
 
 @drawing.register
+def _(value: Influence) -> Drawing:
+    return Drawing(str(value), (influence_figure(value),) if value.samples else ())
+
+
+@drawing.register
 def _(value: Covering) -> Drawing:
     rows = [
-        (f"{len(one.samples):,}", str(one), roughly(one.least, up=False))
-        for one in (value.rules[k] for k in value.chosen)
+        (f"{len(one.samples):,}", str(one), one.least_text) for one in (value.rules[k] for k in value.chosen)
     ]
     table = Cells(("samples", "proved rule", "least margin"), _more(rows, 3))
     return Drawing(str(value).splitlines()[0], (covering_figure(value),), table)

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from sugenet.errors import QuestionError, SugenetError
 from sugenet.nn import Layer, Network, Steps, Trace
+from sugenet.nn.images import grid_of
 from sugenet.problem import Clock, Cost
 from sugenet.reason import (
     L0,
@@ -33,7 +34,6 @@ from sugenet.reason.counterfactuals.answers import (
     OpenCounterfactual,
 )
 from sugenet.reason.counterfactuals.searching import nearest as nearest_change
-from sugenet.show.pictures import grid_of
 from sugenet.sweeps.interrupts import Handler, on_interrupt
 
 __all__ = ["Findings", "find"]

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from sugenet.glance import Atlas, Fragility, NeuronProfile, Overview, Prototype, Radius
+from sugenet.glance.influence import interval_text
+from sugenet.nn.images import image_of
 from sugenet.reason.phrases import percent_text
 from sugenet.reprs import roughly
 from sugenet.show.figures import blues, percent, plural
 from sugenet.show.markup import Html, element, short
-from sugenet.show.overviews import fragile_figure, in_rows, radius_figure
-from sugenet.show.pictures import grey_rows, image_of, weight_rows
+from sugenet.show.overviews import fragile_figure, in_rows, influence_figure, radius_figure
+from sugenet.show.pictures import grey_rows, weight_rows
 from sugenet.show.prepare import changes_figure
 from sugenet.show.report_pieces import (
     WHOLE,
@@ -117,7 +119,15 @@ def report_overview(seen: Overview, *, title: str = "model") -> str:
     True
     """
     page = _Page(seen, str(title))
-    parts = [page.head(), page.summary(), page.classes(), page.fragile(), page.rules(), page.neurons()]
+    parts = [
+        page.head(),
+        page.summary(),
+        page.classes(),
+        page.fragile(),
+        page.influence(),
+        page.rules(),
+        page.neurons(),
+    ]
     body = Html().join([*parts, page.claims(), page.words(), page.foot()])
     return str(document(f"{title}: the network at a glance", body, SORT))
 
@@ -371,7 +381,7 @@ class _Page:
                     "tr",
                     element("td", f"{len(one.samples):,}", class_="number"),
                     element("td", one),
-                    element("td", roughly(one.least, up=False), class_="number"),
+                    element("td", one.least_text, class_="number"),
                 )
                 for one in (value.rules[k] for k in value.chosen[:_RULES])
             ]
@@ -405,6 +415,44 @@ class _Page:
         body.append(self._samples("Closest to a change", frail.closest[:_LISTED]))
         body.append(self._samples("Most robust", frail.most_robust[:_LISTED]))
         return section("fragile", "Where it is fragile", Html("\n").join(body))
+
+    def influence(self) -> Html:
+        """Return the importance of groups of features, and how pairs of them interact."""
+        value = self.seen.influence
+        if value is None or not value.samples:
+            return Html()
+        n = len(value.samples)
+        about = f"{n:,} samples" if n == value.of else f"{n:,} of {value.of:,} samples"
+        known = (
+            "All values are exact." if value.is_exact else "Ranges are proved bounds: some values are open."
+        )
+        note = paragraph(
+            f"A set of groups is worth the share of {about} that a change of its {self.noun}s can turn. "
+            f"{known}",
+            kind="note",
+        )
+        ranked = sorted(value.importance, key=lambda one: (-one.shapley[0], one.groups))
+        pairs = [one for one in value.interactions if one.shapley[0] > 0 or one.shapley[1] < 0]
+        pairs = sorted(pairs, key=lambda one: -abs(one.shapley[0] + one.shapley[1]))[:_LISTED]
+        body = [note, figures_html([figure_html(influence_figure(value))])]
+        for head, rows in (("group", ranked), ("pair", pairs)):
+            cells = [
+                element(
+                    "tr",
+                    element("td", " and ".join(one.groups)),
+                    element("td", interval_text(one.shapley), class_="number"),
+                    element("td", interval_text(one.banzhaf), class_="number"),
+                )
+                for one in rows
+            ]
+            if cells:
+                body.append(_table([head, "Shapley", "Banzhaf"], cells, f"importance of each {head}"))
+        if pairs:
+            words = (
+                "Pairs: above 0, both turn samples together that neither turns alone; below 0, one replaces"
+            )
+            body.append(paragraph(f"{words} the other.", kind="note"))
+        return section("importance", "Importance", Html("\n").join(body))
 
     def _by_class(self, frail: Fragility) -> Html:
         classes = [k for k in range(len(self.network.classes)) if k in set(frail.labels)]

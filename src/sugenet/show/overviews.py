@@ -4,14 +4,23 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from sugenet.glance import Covering, Fragility
+from sugenet.glance import Covering, Fragility, Influence
+from sugenet.glance.influence import interval_text
 from sugenet.nn import Network
+from sugenet.nn.images import image_of
 from sugenet.reason.phrases import percent_text
 from sugenet.show.figures import Bar, Bars, Heat, Swarm, SwarmDots, Weights
-from sugenet.show.pictures import image_of, weight_rows
+from sugenet.show.pictures import weight_rows
 from sugenet.show.prepare import ROWS
 
-__all__ = ["covering_figure", "fragile_figure", "in_rows", "radius_figure", "template_figure"]
+__all__ = [
+    "covering_figure",
+    "fragile_figure",
+    "in_rows",
+    "influence_figure",
+    "radius_figure",
+    "template_figure",
+]
 
 
 def template_figure(network: Network, weights: Sequence[int], title: str) -> Weights | Bars:
@@ -68,6 +77,15 @@ def radius_figure(value: Fragility) -> Swarm:
     return Swarm(
         "how many features must change to turn a sample", "features", tuple(lanes), "; ".join(captions)
     )
+
+
+def influence_figure(value: Influence) -> Bars:
+    """Return the proved lower bound of the Shapley value of each group, the largest first."""
+    ranked = sorted(value.importance, key=lambda one: (-one.shapley[0], one.groups))
+    bars = tuple(Bar(one.groups[0], one.shapley[0], interval_text(one.shapley)) for one in ranked)
+    top = max((one.shapley[0] for one in ranked), default=Fraction(0))
+    title = "Shapley values: share of samples that each group turns"
+    return Bars(title, "share of samples", bars, top or Fraction(1), 0, percent=True)
 
 
 def covering_figure(value: Covering) -> Bars:

@@ -23,6 +23,7 @@ from sugenet.nn import (
     Trace,
 )
 from sugenet.nn.arrays import Ints
+from sugenet.nn.images import grid_of
 from sugenet.problem import Neighbourhood, Region, move_gains, reach
 from sugenet.problem.first_layer import first_layer
 from sugenet.show.figures import (
@@ -45,7 +46,7 @@ from sugenet.show.figures import (
     Vote,
     percent,
 )
-from sugenet.show.pictures import grid_of, shades
+from sugenet.show.pictures import shades
 
 __all__ = [
     "cactus",

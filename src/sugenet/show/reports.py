@@ -13,6 +13,7 @@ from sugenet.checker.form import exact
 from sugenet.errors import QuestionError
 from sugenet.logic import ComposedAnswer
 from sugenet.nn import Condition, Network, network_of, summary
+from sugenet.nn.images import grid_of
 from sugenet.nn.trace import many
 from sugenet.reason import Prices, Proved, Reason, Reasons, Refuted, Undecided
 from sugenet.reason.counterfactuals.answers import (
@@ -30,7 +31,6 @@ from sugenet.show.drawings import summary_table, table_html
 from sugenet.show.figures import plural
 from sugenet.show.findings import Findings, find
 from sugenet.show.markup import Html, element, short
-from sugenet.show.pictures import grid_of
 from sugenet.show.prepare import (
     change_text,
     changes_figure,

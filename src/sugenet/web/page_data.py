@@ -29,11 +29,11 @@ from sugenet.nn import (
     Steps,
 )
 from sugenet.nn.arrays import Ints
+from sugenet.nn.images import image_of
 from sugenet.nn.layers import SUM_BITS
 from sugenet.nn.packed import is_wide_sum
 from sugenet.reason.envelope import domain_data
 from sugenet.reason.questions.reading import described_within
-from sugenet.show.pictures import image_of
 
 __all__ = [
     "certified",

@@ -7,6 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from math import ceil, floor
 from typing import Any, ClassVar
 
 from sugenet.capacity.arguments import rating_text
@@ -18,7 +19,7 @@ from sugenet.reason.phrases import percent_text
 from sugenet.reason.questions import Suffices, Why, described_within
 from sugenet.reason.reasons.importance import ComparedScores, compared, importance_of
 from sugenet.reason.reasons.oracle import Contrast, Features
-from sugenet.reason.reasons.shares import share_of
+from sugenet.reason.reasons.shares import Estimated, share_of
 
 __all__ = ["Reason", "Reasons"]
 
@@ -153,6 +154,7 @@ class Reasons(Recorded):
         "attribution": lambda answer: {
             name: str(share) for name, share in answer.attribution.items() if share
         },
+        "estimated": lambda answer: ... if answer.estimated is None else answer.estimated.data(),
         "order": "order",
         "seconds": "seconds",
     }
@@ -186,6 +188,8 @@ class Reasons(Recorded):
     """
     interrupted: bool = field(default=False, repr=False, compare=False)
     """Whether the user interrupted the search; callers with several questions then stop."""
+    estimated: Estimated | None = None
+    """Fewer features that random inputs estimate to reach the `precision`, if counts are out of reach."""
 
     @property
     def outcome(self) -> str:
@@ -382,6 +386,7 @@ class Reasons(Recorded):
             "reasons": tuple(reasons),
             "contrasts": tuple(contrasts),
             "movable": frozenset(question.near(network).places),
+            "estimated": Estimated.of(data["estimated"]) if "estimated" in data else None,
         }
 
     def said(self, mark: Callable[[str], str] = str) -> str:
@@ -430,4 +435,12 @@ class Reasons(Recorded):
                 f"{'' if reason.share is None else ', ' + percent_text(reason.share) + ' keep the class'}"
             )
             lines.append(f"{label}, {where}, because {reason} ({summary})")
+        if self.estimated is not None:
+            one = self.estimated
+            names = ", ".join(self.named(set(one.features))) or "no feature"
+            share = f"{floor(10_000 * one.low) / 100:.2f} to {ceil(10_000 * one.high) / 100:.2f} %"
+            lines.append(
+                f"estimated, not proved: {names} ({len(one.features)} of {total} features) keep the class "
+                f"for {share} of the inputs, with confidence {one.confidence:g}, from {one.samples:,} drawn"
+            )
         return "\n".join(lines)

@@ -21,7 +21,7 @@ from sugenet.reason.questions import Suffices, WhatIf, Why, described_within
 from sugenet.reason.reasons.answers import Reason, Reasons
 from sugenet.reason.reasons.hitting import HittingSets
 from sugenet.reason.reasons.oracle import Contrast, Features, Oracle
-from sugenet.reason.reasons.shares import probable
+from sugenet.reason.reasons.shares import estimated, probable
 from sugenet.reprs import quoted
 
 __all__ = ["each_reason", "why"]
@@ -75,7 +75,8 @@ def why(
         How many reasons to list, shortest first.
     precision : float, Fraction or str, default: None
         Share of the inputs in the region, such as 0.95, that must keep the class while the features of the
-        reason stay. Inputs are counted exactly, as by `count`. None: all inputs.
+        reason stay. Inputs are counted exactly, as by `count`; if there are too many, `Reasons.estimated` has
+        an estimate. None: all inputs.
     target : str or int, default: None
         Explain why the class is not this one, instead of why it is what it is.
     ties : {"lowest", "against"}, default: "lowest"
@@ -263,6 +264,12 @@ def _probable(
     start = first.reasons[0] if first.reasons and first.reasons[0].is_found else None
     features = frozenset(near.places) if start is None else frozenset(start.features)
     dropped = probable(network, question, near, features, minimal, clock, is_stopped=first.interrupted)
+    guess = None
+    if minimal is not None and dropped.status in ("sufficient", "unknown") and not dropped.is_stopped:
+        try:
+            guess = estimated(network, question, dropped.features, clock)
+        except KeyboardInterrupt:
+            dropped.is_stopped = True
     if dropped.proof is None and start is not None:  # it suffices for all inputs, so for a share of them, too
         status, contents = "sufficient", {"proof": start.certificate["proof"]}
     else:
@@ -286,6 +293,7 @@ def _probable(
         order="features are dropped first without which the largest share of inputs keeps the class",
         seconds=clock.seconds,
         interrupted=dropped.is_stopped,
+        estimated=guess,
     )
 
 

@@ -6,10 +6,11 @@ number is at least one cut and below another; a category is none of the excluded
 
 import ast
 from collections.abc import Sequence
+from fractions import Fraction
 from itertools import combinations, pairwise
 from typing import Any
 
-from sugenet.capacity import BOOLEAN, Criteria, PossibilisticBase
+from sugenet.capacity import BOOLEAN, UNIT, Criteria, PossibilisticBase
 from sugenet.errors import QuestionError
 from sugenet.nn import OneHot, Steps
 from sugenet.reason.rules.grid import Grid, Masks, indices_of
@@ -93,15 +94,17 @@ def to_cnf_dimacs(grid: Grid, rules: Sequence[Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def possibilistic_base(grid: Grid, rules: Sequence[Any]) -> PossibilisticBase:
-    """Return every rule as a clause of weight 1 over the literals of the bits and the classes."""
+def possibilistic_base(
+    grid: Grid, rules: Sequence[Any], weights: Sequence[Fraction] | None = None
+) -> PossibilisticBase:
+    """Return every rule as a clause over the literals of the bits and the classes, of weight 1 by default."""
     names = [f"class {name}" for name in grid.network.classes]
     criteria = Criteria([*Criteria.literals(grid.network.encoder.width), *names])
     formulas: list[Any] = [
-        ([*((-literal, 1) for literal in literals_of(grid, rule.masks)), (names[rule.index], 1)], 1)
-        for rule in rules
+        ([*((-literal, 1) for literal in literals_of(grid, rule.masks)), (names[rule.index], 1)], weight)
+        for rule, weight in zip(rules, weights or [Fraction(1)] * len(rules), strict=True)
     ]
-    return PossibilisticBase(criteria, formulas, BOOLEAN)
+    return PossibilisticBase(criteria, formulas, BOOLEAN if weights is None else UNIT)
 
 
 def to_python(grid: Grid, rules: Sequence[Any]) -> str:
