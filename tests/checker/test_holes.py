@@ -10,7 +10,7 @@ import pytest
 
 import sugenet as sg
 from sugenet.errors import CertificateError, EncodingError, QuestionError
-from sugenet.nn import OneHot
+from sugenet.nn import Head, Network, OneHot
 from sugenet.problem.query import Case, Inequality, Query, QueryBox
 from tests.checker.holes import HOLES, high_from
 
@@ -97,3 +97,14 @@ def test_a_query_with_a_box_that_holds_no_value_is_refused():
     net = high_from(2.0, whole=True)
     with pytest.raises(QuestionError, match="nothing that can occur"):
         sg.verify(net, Query(1, 2, [Case(QueryBox([0.25], [0.75]), [[Inequality({0: 1}, 0)]])]))
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_two_witnesses_differ_in_what_the_question_is_about_alone(plain):
+    network = Network.of_bits([], Head([[1, 1, 0], [-1, -1, 0]]))
+    for question in (sg.Fair(["x1"]), sg.Monotone("x1")):
+        true = sg.verify(network, question).certificate
+        assert sg.check(true, network, plain=plain)
+        before, after = true["witness"]
+        with pytest.raises(CertificateError, match="feature 2, which must be equal"):
+            sg.check({**true, "witness": [before, [*after[:2], 1 - before[2]]]}, network, plain=plain)
