@@ -123,7 +123,31 @@ def gates(options: argparse.Namespace, seconds: float) -> dict[str, Any]:
             "difflogic_verify encodes gates like this, and runs Kissat on two copies of the network.\n"
             "It was not run: its solver and its tables (adult, compas, law, ...) are not available here."
         )
+    wide(options)
     return {"gates": equal, "gates_decided": f"{decided} of {total}", "vs_sat": ratio}
+
+
+def wide(options: argparse.Namespace) -> None:
+    """Random gates of the sizes that were published for MNIST, half of them wires, each asked once."""
+    print(f"\n{'random layers':<24}{'read s':>8}{'1,000 rows s':>14}{'1 flip':>13}{'s':>7}{'check s':>9}")
+    for count in (8_000,) if options.quick else (8_000, 64_000):
+        random, layers, width = np.random.default_rng(options.seed), [], 784
+        for _ in range(6):
+            reads = random.integers(0, width, (2, count))
+            layers.append((*reads, np.where(random.random(count) < 0.5, 3, random.integers(0, 16, count))))
+            width = count
+        start = time.perf_counter()
+        net = sg.from_logic_gates(layers, features=784, outputs=10)
+        read = time.perf_counter() - start
+        rows, start = random.integers(0, 2, (1000, 784)), time.perf_counter()
+        net.predict(rows)
+        predicted, start = time.perf_counter() - start, time.perf_counter()
+        answer = sg.verify(net, rows[0], sg.Hamming(1))
+        asked, start = time.perf_counter() - start, time.perf_counter()
+        see(f"6 x {count}", net, answer)
+        checked = time.perf_counter() - start
+        name, seconds = f"6 x {count:,} gates", f"{asked:>7.1f}{checked:>9.1f}"
+        print(f"{name:<24}{read:>8.1f}{predicted:>14.1f}{answer.outcome:>13}{seconds}", flush=True)
 
 
 def _asked(name: str, options: argparse.Namespace, has_sat: bool) -> tuple[int, int, float, float]:

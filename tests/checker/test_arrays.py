@@ -21,6 +21,7 @@ from sugenet.nn import (
     PoolLayer,
     QuantizedConv,
     QuantizedLayer,
+    SparseLayer,
     Window,
     integer,
 )
@@ -41,6 +42,9 @@ def layer_of(kind, inputs, shape, top, rng):
         weights, tau = rng.integers(-2, 3, (m, inputs)), rng.integers(-3, 2 * inputs, m)
         made = LevelLayer(weights, tau, [top] * inputs) if top else DenseLayer(weights, tau)
         return made, None, None
+    if kind == "sparse":
+        reads, weights = rng.integers(0, inputs, (m, 3)), rng.integers(-2, 3, (m, 3))
+        return SparseLayer(reads, weights, rng.integers(-3, 6, m), inputs), None, None
     if kind == "stairs":
         tau = np.sort(rng.integers(-3, 15, (m, steps)), axis=1)
         return QuantizedLayer(rng.integers(-2, 3, (m, inputs)), tau, [top or 1] * inputs), None, steps
@@ -74,7 +78,8 @@ def network_of(seed):
         inputs, shape = inputs * top, None
     layers = []
     for _ in range(int(rng.integers(1, 4))):
-        kind = rng.choice(["dense", "stairs", "conv", "stairs conv", "pool"])
+        kinds = ["dense", "stairs", "conv", "stairs conv", "pool"]
+        kind = rng.choice(kinds if reads else [*kinds, "sparse"])
         made, shape, reads = layer_of(kind, inputs, shape, reads, rng)
         layers.append(made)
         inputs = made.outputs
@@ -120,5 +125,5 @@ def test_layers_of_all_kinds_in_any_order():
             states = [int(rng.integers(coding.states)) for coding in network.encoder.codings]
             assert arrays.scores(states) == form.scores(states), seed
             assert (arrays.expanded.counts_at(states) == arrays.quantized.counts_at(states)).all(), seed
-    assert len(seen) == 6
+    assert len(seen) == 7
     assert min(seen.values()) > 100

@@ -30,6 +30,7 @@ from sugenet.nn import (
     Real,
     RealLayer,
     Source,
+    SparseLayer,
     Steps,
     Window,
     bit,
@@ -100,6 +101,15 @@ WAYS = {
             "tau": ([1], [2]),
             "flipped": (None, [True]),
             "ties": (None, [True]),
+        },
+    ),
+    SparseLayer: (
+        lambda layer: over(Encoder.of_bits(layer.inputs), layer),
+        {
+            "reads": ([[0, 1]], [[0, 2]]),
+            "factors": ([[1, 1]], [[1, -1]]),
+            "tau": ([1], [2]),
+            "inputs": (3, 4),
         },
     ),
     LevelLayer: (

@@ -306,6 +306,7 @@ _NAMES = {
     "level pool": "PoolLayer",
     "real": "RealLayer",
     "real conv": "RealLayer",
+    "sparse": "SparseLayer",
 }
 """The names of kinds of layers in fingerprints."""
 
@@ -468,6 +469,12 @@ class NetworkSource:
 
     def _layer(self, name: str, part: dict[str, Any], tops: list[int]) -> LayerForm:
         kind, neurons = part["kind"], list[Summed | Pooled]()
+        if kind == "sparse":
+            taus, width = self._thresholds(name, part, 1), part["reads"]
+            tables = (self._table(f"{name}.{tensor}", width) for tensor in ("reads", "weights"))
+            for reads, row, (thresholds,) in zip(*tables, taus, strict=True):
+                neurons.append(_summed(list(zip(reads, row, strict=True)), thresholds, tops))
+            return LayerForm(tuple(neurons))
         if kind in ("dense", "level", "stairs", "real"):
             rows = self.rows(name, part["weights"], part["inputs"])
             for row, (thresholds,) in zip(rows, self._thresholds(name, part, 1), strict=True):
@@ -535,6 +542,8 @@ class NetworkSource:
             digest.update(_NAMES[kind].encode())
             if "shape" in part or kind == "real":
                 digest.update(_window_text(part).encode())
+            if kind == "sparse":
+                digest.update(json.dumps(part["inputs"]).encode())
             if kind in ("real", "real conv"):
                 digest.update(json.dumps(part.get("groups", 1)).encode())
             if kind in ("conv", "stairs conv"):
@@ -566,6 +575,11 @@ class NetworkSource:
         if "pool" in kind:
             every = _unpacked(self.tensors[f"{name}.every"][0].tolist(), part["shape"][0])
             yield (len(every),), _octets([every])
+            return
+        if kind == "sparse":
+            for tensor in ("reads", "weights"):
+                yield (part["outputs"], part["reads"]), _octets([self.tensors[f"{name}.{tensor}"][0]])
+            yield (part["outputs"],), _octets([self.tensors[f"{name}.tau"][0]])
             return
         wide = "shape" in part
         per = part["shape"][0] // part["groups"] if wide else part["inputs"]

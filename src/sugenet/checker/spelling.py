@@ -38,6 +38,7 @@ _LAYERS: dict[str, dict[str, Any]] = {
     "real conv": {**_WINDOW, **_GROUPS, "weights": str, "theta": list},
     "pool": _WINDOW,
     "level pool": {**_WINDOW, "top": int},
+    "sparse": {**_SIZES, "reads": int},
 }
 """The fields of each kind of layer, in order."""
 _CODINGS: dict[str, dict[str, Any]] = {
@@ -92,6 +93,8 @@ def _version(document: Mapping[str, Any]) -> int:
     """Return the first version that can represent a document."""
     kinds = {part.get("kind") for part in document["layers"] if isinstance(part, dict)}
     source = document.get("source", {})
+    if "sparse" in kinds:
+        return 8
     if "columns" in document:
         return 7
     if kinds & {"real", "real conv"} or any(isinstance(source.get(end), list) for end in ("start", "step")):
@@ -259,6 +262,8 @@ class _Spelled:
         _see_fields(part, {"kind": str, **_LAYERS[str(kind)]}, name)
         counts = [part[key] for key in ("inputs", "outputs", "steps", "groups") if key in part]
         see(all(0 <= value < 1 << 31 for value in counts), f"{name} has a size that is out of range")
+        if kind == "sparse":
+            return self._sparse(name, part, count, top)
         positions = self._geometry(name, part) if "shape" in part else 1
         if "shape" not in part:
             self._grow(part["outputs"] * (part["inputs"] + part.get("steps", 0)))
@@ -285,6 +290,29 @@ class _Spelled:
         for mark in marks:
             _see_padding(self.tensor(f"{name}.{mark}", "B", (-(-part["outputs"] // 8),)), part["outputs"])
         return part["outputs"] * positions, part.get("steps")
+
+    def _sparse(self, name: str, part: dict[str, Any], count: int, top: int | None) -> tuple[int, int | None]:
+        """Check a layer whose neurons list the inputs that they read; return the number of its outputs."""
+        inputs, outputs, width = part["inputs"], part["outputs"], part["reads"]
+        see(inputs == count and top is None, f"{name} reads {inputs} values of {count}")
+        see(0 <= width <= inputs, f"{name} reads too many inputs")
+        self._grow(2 * outputs * width)
+        shape = (outputs, width)
+        reads, weights = (self.tensor(f"{name}.{one}", None, shape) for one in ("reads", "weights"))
+        self._thresholds(name, part, [], [], 1)
+        widest = 0
+        for j in range(0, outputs * width, max(1, width)):
+            row = weights[j : j + width]
+            used = width - row.count(0)
+            listed = reads[j : j + used]
+            widest = max(widest, used)
+            see(0 not in row[:used], f"{name} has unused places between others")
+            see(not any(reads[j + used : j + width]), f"{name} has unused places that are not 0")
+            see(all(a < b for a, b in pairwise(listed)), f"{name} reads inputs that do not rise")
+            see(not listed or (listed[0] >= 0 and listed[-1] < inputs), f"{name} reads an unknown input")
+            see(sum(map(abs, row)) < 1 << 31, f"weights of {name} are too large")
+        see(widest == width, f"{name} has a place that no neuron uses")
+        return outputs, None
 
     def _geometry(self, name: str, part: dict[str, Any]) -> int:
         """Check that a window fits; return the number of its positions."""

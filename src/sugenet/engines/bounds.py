@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sugenet.engines.protocol import Engine
-from sugenet.nn import DenseLayer, Layer
+from sugenet.nn import DenseLayer, Layer, SparseLayer
 from sugenet.nn.arrays import Bits, Ints
 from sugenet.problem import Clock, FirstLayer, Holds, Open, Problem, features_that_fit, see_time
 
@@ -83,8 +83,9 @@ def _matches(layer: Layer, active: Bits, unknown: Bits, max_turned: int) -> tupl
     """Return the match counts of a layer, and their minimum and maximum if at most `max_turned` unknown
     inputs turn.
 
-    A convolution is not unrolled: possible losses and gains are convolutions too, of the inputs that are on
-    and those that are off. After them, no turned input counts more than the largest weight.
+    Convolutions and sparse layers are not unrolled: possible losses and gains are sums of this layer, too, of
+    the inputs that are on and those that are off. After them, no turned input counts more than the largest
+    weight.
     """
     if isinstance(layer, DenseLayer):
         rows, owner = layer.runs
@@ -98,12 +99,17 @@ def _matches(layer: Layer, active: Bits, unknown: Bits, max_turned: int) -> tupl
     if layer.every is not None:
         lost, won = layer.match_counts(on > 0)[0], layer.match_counts(off > 0)[0]
         return here, here - np.minimum(lost, max_turned), here + np.minimum(won, max_turned)
-    assert layer.window is not None
-    limit = max_turned * int(np.abs(layer.weights).max(initial=0))
-    parts = np.maximum(layer.weights, 0), np.maximum(-layer.weights, 0)
-    (plus_on, plus_off), (minus_on, minus_off) = (
-        layer.window.sums(np.concatenate([on, off]), part, layer.groups).reshape(2, -1) for part in parts
-    )
+    both, window = np.concatenate([on, off]), layer.window
+    weights = layer.factors if isinstance(layer, SparseLayer) else layer.weights
+    limit = max_turned * int(np.abs(weights).max(initial=0))
+
+    def sums(part: Ints) -> Ints:
+        if isinstance(layer, SparseLayer):
+            return layer.weighted(both, part)
+        assert window is not None
+        return window.sums(both, part, layer.groups).reshape(2, -1)
+
+    (plus_on, plus_off), (minus_on, minus_off) = map(sums, (np.maximum(weights, 0), np.maximum(-weights, 0)))
     lost, won = plus_on + minus_off, plus_off + minus_on
     return here, here - np.minimum(lost, limit), here + np.minimum(won, limit)
 

@@ -117,9 +117,10 @@ class Facts:
     def each_set(self) -> float:
         """Seconds of a walk per set of moves within a budget."""
         layers = self.problem.near.network.layers
+        if self.has_levels or any(layer.kind != "dense" or layer.tops is not None for layer in layers):
+            return _SET
         later = [(layer.weights, layer.tau) for layer in layers[1:]]
-        is_dense = all(layer.kind == "dense" and layer.tops is None for layer in layers)
-        blocks = in_planes(later) if later and is_dense and not self.has_levels else 0
+        blocks = in_planes(later) if later else 0
         return min(_SET, _SET_IN_PLANES * sum(len(tau) for _, tau in later[:blocks])) if blocks else _SET
 
     @cached_property

@@ -39,6 +39,7 @@ from sugenet.nn.raw_rules import RawNeuron, RawRule
 from sugenet.nn.reals import RealLayer
 from sugenet.nn.simplifying import simplify
 from sugenet.nn.source import Source
+from sugenet.nn.sparse import SparseLayer
 from sugenet.nn.trace import LayerTrace, Trace
 from sugenet.nn.widths import Accumulator, accumulators
 
@@ -76,6 +77,7 @@ __all__ = [
     "RealLayer",
     "Source",
     "Span",
+    "SparseLayer",
     "Steps",
     "Summary",
     "Trace",

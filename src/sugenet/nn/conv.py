@@ -30,7 +30,7 @@ from sugenet.nn.layers import (
 from sugenet.nn.neuron import NEVER, Neuron, QuantizedNeuron
 from sugenet.reprs import set_fields
 
-__all__ = ["ConvLayer", "PoolLayer", "QuantizedConv"]
+__all__ = ["ConvLayer", "PoolLayer", "QuantizedConv", "see_unrolled"]
 
 UNROLL_LIMIT = 1 << 28  # weights of an unrolled layer
 
@@ -142,7 +142,7 @@ class _MapForm(Layer):
 
     def rows(self) -> Ints:
         """Return the weights of all neurons over all input values."""
-        _fits(self.outputs, self.inputs)
+        see_unrolled(self.outputs, self.inputs)
         return super().rows()
 
     def spelled(self) -> list[Any]:
@@ -155,7 +155,7 @@ class _MapForm(Layer):
 
     def unrolled(self) -> DenseLayer:
         """Return the same neurons as a dense layer over bits."""
-        _fits(self.outputs, self.inputs * self._top)
+        see_unrolled(self.outputs, self.inputs * self._top)
         return super().unrolled()
 
 
@@ -428,8 +428,10 @@ class PoolLayer(_MapForm):
         return super().neuron(j)
 
 
-def _fits(outputs: int, inputs: int) -> None:
-    instead = "Ask for single neurons instead: layer.neuron(j)."
+def see_unrolled(
+    outputs: int, inputs: int, instead: str = "Ask for single neurons instead: layer.neuron(j)."
+) -> None:
+    """Raise `TooLargeError` if a layer with a weight for every input would be too large."""
     if outputs * inputs > UNROLL_LIMIT:
         raise TooLargeError(f"unrolling would give {outputs:,} neurons over {inputs:,} inputs. {instead}")
     make_sure(8 * outputs * inputs, f"unrolling to {outputs:,} neurons over {inputs:,} inputs", instead)

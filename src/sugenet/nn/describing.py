@@ -15,6 +15,7 @@ from sugenet.nn.layers import Layer
 from sugenet.nn.network import Network, network_of
 from sugenet.nn.neuron import NEVER
 from sugenet.nn.reals import RealLayer
+from sugenet.nn.sparse import SparseLayer
 from sugenet.plottable import Plottable
 from sugenet.reprs import ShortRepr, cut
 from sugenet.visible import visible
@@ -254,13 +255,14 @@ def _layer_row(number: int, layer: Layer) -> LayerSummary:
     name += "" if layer.is_binary else f" ({layer.height + 1} levels)"
     if layer.every is not None:
         return LayerSummary(name, bits, layer.outputs, 0, 0, 0, 1, 0, 0, 0, None, None)
+    weights = layer.factors if isinstance(layer, SparseLayer) else layer.weights
     return LayerSummary(
         name,
         bits,
         layer.outputs,
-        **_weights(layer.weights),
+        **_weights(weights),
         thresholds=_threshold_count(layer),
-        products=_bit_products(layer.weights) * (layer.outputs // max(1, len(layer.weights))) * bits,
+        products=_bit_products(weights) * (layer.outputs // max(1, len(weights))) * bits,
         constant=int(layer.constant.sum()),
         flipped=_count(layer.flipped),
         ties=_count(layer.ties),
@@ -273,7 +275,7 @@ def _threshold_count(layer: Layer) -> int:
         return len(set(layer.theta))
     if not layer.is_binary:
         return int((layer.steps != NEVER).sum())
-    channels = len(layer.weights)
+    channels = layer.outputs if layer.window is None else len(layer.weights)
     per_channel = layer.tau.reshape(channels, layer.tau.size // max(1, channels))
     return len(np.unique(per_channel, axis=1).T) * channels
 

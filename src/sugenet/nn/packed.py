@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import groupby
+from functools import cached_property, reduce
+from itertools import accumulate, groupby
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -36,8 +36,10 @@ from sugenet.nn.arrays import Bits, Ints
 from sugenet.nn.conv import QuantizedConv
 from sugenet.nn.head import Head
 from sugenet.nn.layers import SUM_BITS, Layer
+from sugenet.nn.sparse import SparseLayer, in_lanes
 
 __all__ = [
+    "Lanes",
     "Levels",
     "Maps",
     "Packed",
@@ -112,13 +114,30 @@ class PackedStage:
 
 @dataclass(frozen=True)
 class Plain(PackedStage):
-    """A layer evaluated by definition: a kernel with very large weights, or a layer of width zero."""
+    """A layer evaluated by definition: sparse, with very large weights, or of width zero."""
 
     layer: Layer
 
     def bits(self, values: _Values, threads: int | None = None) -> _Values:  # noqa: ARG002
         """Return the activity of the layer."""
         return self.layer.activity(values)
+
+
+@dataclass(frozen=True)
+class Lanes(PackedStage):
+    """Consecutive sparse layers: 64 samples pass all of them together, as bits of words."""
+
+    layers: tuple[SparseLayer, ...]
+
+    def bits(self, values: _Values, threads: int | None = None) -> _Values:  # noqa: ARG002
+        """Return the activity of the last layer."""
+        return in_lanes(
+            values, lambda words: reduce(lambda before, one: one.after(before), self.layers, words)
+        )
+
+    def hidden(self, values: _Values) -> list[_Values]:
+        """Return the activity of every layer."""
+        return list(accumulate(self.layers, lambda bits, one: one.activity(bits), initial=values))[1:]
 
 
 # -- sums of many bits ---------------------------------------------------------------------------------------
@@ -445,6 +464,8 @@ def _stages(kind: type, part: Sequence[Any], engine: Any) -> list[PackedStage]:
     """Return the stages that run layers of one kind."""
     if kind is Plain or kind is Wide:
         return [kind(layer) for layer in part]
+    if kind is Lanes:
+        return [Lanes(tuple(part))]
     if kind is Maps:
         return [Maps.of(part, engine)]
     if kind is Levels:
@@ -490,6 +511,8 @@ def _follows(part: Sequence[Layer], layer: Layer) -> bool:
 
 def _kind(layer: Layer) -> type:
     """Return the stage of a layer: bits in words (`Rows`, `Maps`), levels in bytes (`Levels`), or others."""
+    if isinstance(layer, SparseLayer):
+        return Lanes if layer.is_counted else Plain
     if layer.kind == "real":
         return Plain
     if layer.every is not None:

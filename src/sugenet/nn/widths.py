@@ -9,6 +9,7 @@ from sugenet.nn.arrays import Ints
 from sugenet.nn.codings import Coding, Span
 from sugenet.nn.network import Network, network_of
 from sugenet.nn.neuron import NEVER
+from sugenet.nn.sparse import SparseLayer
 
 __all__ = ["Accumulator", "accumulators"]
 
@@ -92,6 +93,15 @@ def accumulators(network: Network) -> tuple[Accumulator, ...]:
             bottom, top = (np.full(rows.shape[1], end) for end in ends)
             rows_of_layers.append(_range(f"layer {number}", rows, bottom, top))
             low, high = np.zeros(layer.outputs, np.int64), np.full(layer.outputs, layer.height)
+            continue
+        if isinstance(layer, SparseLayer):
+            one, other = (layer.factors * (2 * end - 1)[layer.reads] for end in (low, high))
+            below, above = (pick(pick(one, other), 0).sum(axis=1) for pick in (np.minimum, np.maximum))
+            ends = int(below.min(initial=0)), int(above.max(initial=0))
+            rows_of_layers.append(Accumulator(f"layer {number}", *ends))
+            one, other = (layer.factors * end[layer.reads] for end in (low, high))
+            lowest, highest = (pick(one, other).sum(axis=1) for pick in (np.minimum, np.maximum))
+            low, high = _reached(layer, lowest), _reached(layer, highest)
             continue
         rows = layer.weights
         signed = (2 * low - 1, 2 * high - 1) if bits else (low, high)

@@ -167,6 +167,8 @@ def twins(network: Network, pairs: dict[int, list[tuple[Placed, Placed]]]) -> Jo
 
 
 def _joint(left: Network, right: Network, sides: Sequence[Side], domain: Domain) -> Joint:
+    depth = max(len(left.layers), len(right.layers), 1)
+    later = list(zip(_later(left, depth), _later(right, depth), strict=True))
     encoder = Encoder([side.coding for side in sides], left.encoder.names)
     one = _over(left, encoder, [side.left for side in sides])
     two = _over(right, encoder, [side.right for side in sides])
@@ -176,8 +178,7 @@ def _joint(left: Network, right: Network, sides: Sequence[Side], domain: Domain)
         (*left.head.scale, *right.head.scale),
     )
     layers = [DenseLayer(np.concatenate([one.weights, two.weights]), np.concatenate([one.tau, two.tau]))]
-    depth = max(len(left.layers), len(right.layers), 1)
-    for a, b in zip(_later(left, depth), _later(right, depth), strict=True):
+    for a, b in later:
         layers.append(DenseLayer(_blocks(a.weights, b.weights), np.concatenate([a.tau, b.tau])))
     names = [*(f"left {name}" for name in left.classes), *(f"right {name}" for name in right.classes)]
     return Joint(left, right, Network(encoder, layers, head, names, domain=domain), tuple(sides))

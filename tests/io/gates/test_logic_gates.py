@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.errors import FileError, TooLargeError
+from sugenet.errors import FileError
 from sugenet.io.gates.network import gate_import
 from sugenet.io.gates.program import GateLayer, InputCuts
 from sugenet.io.gates.reader import read_gates
@@ -149,11 +149,20 @@ def test_refusals(model, options, message):
         sg.from_logic_gates(model, **options)
 
 
-def test_layers_that_do_not_fit_are_refused_before_memory_is_taken():
-    wide = np.zeros(64_000, np.int64)
-    layers = [(wide, wide, wide + 1), (wide, wide, wide + 1)]
-    with pytest.raises(TooLargeError, match=r"layer 2: 64,000 neurons over 64,000 inputs are 4,096,000,000"):
-        sg.from_logic_gates(layers, features=784, outputs=10)
+def test_wide_layers_are_sparse(tmp_path):
+    random = np.random.default_rng(7)
+    layers = gates.arrays(random, 30, [3000, 4000, 2000], 2)
+    net = sg.from_logic_gates(layers, features=30, outputs=2)
+    assert [layer.kind for layer in net.layers] == ["dense", "sparse", "sparse"]
+    rows = random.integers(0, 2, (5, 30))
+    assert net.logits(rows).tolist() == [gates.scores_of_arrays(layers, 2, row) for row in rows]
+    answer = sg.verify(net, rows[0], sg.Hamming(1))
+    near = np.abs(rows[0] - np.concatenate([np.zeros((1, 30), int), np.eye(30, dtype=int)]))
+    classes = {int(np.argmax(gates.scores_of_arrays(layers, 2, row))) for row in near}
+    assert answer.outcome == ("proved" if len(classes) == 1 else "refuted")
+    assert sg.check(answer, net)
+    sg.save(net, tmp_path / "wide.sugenet")
+    assert sg.load(tmp_path / "wide.sugenet") == net
 
 
 def test_circuit_files(tmp_path):

@@ -490,8 +490,8 @@ def test_a_newer_version_says_upgrade(path, raw):
     header, document, data = parts(raw)
     refused(
         path,
-        joined(header, document | {"version": 8, "more": [1]}, data),
-        "it has format version 8, and this .* up to 7: upgrade sugenet",
+        joined(header, document | {"version": 9, "more": [1]}, data),
+        "it has format version 9, and this .* up to 8: upgrade sugenet",
     )
     refused(
         path,
@@ -654,7 +654,7 @@ def put(document, keys, value):
             ["layers", 0],
             3,
             "layer 1 is of kind 'None', but 'dense', 'level', 'conv', 'pool', 'stairs', "
-            "'stairs conv', 'level pool', 'real', 'real conv' are known",
+            "'stairs conv', 'level pool', 'real', 'real conv', 'sparse' are known",
         ),
         (
             ["layers", 0, "inputs"],

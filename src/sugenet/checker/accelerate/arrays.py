@@ -40,6 +40,7 @@ __all__ = [
     "Ints",
     "Layer",
     "Picking",
+    "Reading",
     "Sliding",
     "Summing",
     "Taps",
@@ -180,6 +181,31 @@ class Summing(_Weighted):
 
 
 @dataclass(frozen=True, eq=False)
+class Reading(_Weighted):
+    """Neurons that read few values each: the weights of the values whose positions `reads` lists."""
+
+    reads: Ints
+
+    def sums(self, rows: npt.NDArray[Any], weights: Ints) -> Ints:
+        largest = int(np.abs(weights).sum(axis=1).max(initial=0)) * self.tallest
+        exact: Any = np.int8 if largest < 1 << 7 else np.int64  # no partial sum is larger
+        columns = np.ascontiguousarray(rows.T).astype(exact)
+        total = np.zeros((self.outputs, len(rows)), exact)
+        for reads, factors in zip(self.reads.T, weights.T.astype(exact), strict=True):
+            total += factors[:, None] * columns[reads]
+        return total.T.astype(np.int64)
+
+    def rows(self) -> Ints:
+        if 16 * self.outputs * self.inputs > MEMORY:
+            raise TooLargeError(
+                f"a layer of {self.outputs:,} neurons over {self.inputs:,} inputs is too large."
+            )
+        rows = np.zeros((self.outputs, self.inputs), np.int64)
+        np.add.at(rows, (np.arange(self.outputs)[:, None], self.reads), self.weights)
+        return rows
+
+
+@dataclass(frozen=True, eq=False)
 class Taps:
     """The positions of a window: channels, height and width of its input, and the pixel of each tap for each
     position, row by row; -1 on padding.
@@ -278,7 +304,7 @@ class Picking:
         return Sliding(ones, self.tau[:, None], tops, self.window, len(self.every)).dense()
 
 
-Layer: TypeAlias = Summing | Sliding | Picking
+Layer: TypeAlias = Summing | Sliding | Reading | Picking
 
 
 # -- networks ------------------------------------------------------------------------------------------------
@@ -546,6 +572,7 @@ def _over_bits(layer: Layer, source: npt.NDArray[np.intp] | None) -> Layer:
     top = layer.top
     if isinstance(layer, Picking):
         return Picking(_wider(layer.window, top), np.repeat(layer.every, top))
+    layer = layer.dense() if isinstance(layer, Reading) else layer
     if isinstance(layer, Summing):
         weights = np.repeat(layer.weights, top, axis=0)
         tops = layer.tops
@@ -607,6 +634,12 @@ def _layers_of(source: NetworkSource, codings: Sequence[Coding], levels: bool) -
 def _layer_of(source: NetworkSource, name: str, part: dict[str, Any], tops: Ints) -> Layer:
     kind, tensors = part["kind"], source.tensors
     n_steps = part.get("steps", 1)
+    if kind == "sparse":
+        shape = part["outputs"], part["reads"]
+        reads, weights = (
+            np.asarray(tensors[f"{name}.{one}"][0], np.int64).reshape(shape) for one in ("reads", "weights")
+        )
+        return Reading(weights, np.asarray(tensors[f"{name}.tau"][0], np.int64)[:, None], tops, reads)
     if "shape" not in part:
         weights = _weights(source, name, part["weights"], part["inputs"])
         steps = np.asarray(tensors[f"{name}.tau"][0], np.int64).reshape(len(weights), n_steps)

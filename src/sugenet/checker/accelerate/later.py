@@ -18,7 +18,16 @@ import numpy.typing as npt
 from llvmlite import ir
 from numba.core import cgutils
 
-from sugenet.checker.accelerate.arrays import Bits, Ints, Layer, Picking, Summing, dense_counts, products
+from sugenet.checker.accelerate.arrays import (
+    Bits,
+    Ints,
+    Layer,
+    Picking,
+    Reading,
+    Summing,
+    dense_counts,
+    products,
+)
 from sugenet.checker.accelerate.vectors import emitted, loaded, lowest, signs, stored
 from sugenet.checker.limit import Limit
 from sugenet.compiling import njit
@@ -199,6 +208,8 @@ def _again(layer: Layer, bits: Bits, before: Bits, after: Bits) -> Bits:
     """
     if isinstance(layer, Summing):
         return np.asarray(dense_counts(layer.weights, bits) >= layer.tau)
+    if isinstance(layer, Reading):
+        return np.asarray(layer.levels(bits))
     channels, height, width = layer.window.shape
     maps = np.zeros((len(bits), channels, height * width + 1), bool)  # the last pixel is padding
     maps[:, :, :-1] = bits.reshape(len(bits), channels, -1)

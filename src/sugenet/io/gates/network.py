@@ -15,13 +15,12 @@ from math import isfinite
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.errors import TooLargeError
 from sugenet.io.exact.domains import Bits, Inputs, Integers, Reals, line_of
 from sugenet.io.exact.report import ImportReport, LayerReport, many
 from sugenet.io.gates.program import GateLayer, GateProgram, InputCuts
 from sugenet.io.plain.refusals import refuse_if
-from sugenet.nn import Coding, DenseLayer, Encoder, Head, Network, Source, Steps, bit
-from sugenet.nn.arrays import Ints, make_sure, size_text
+from sugenet.nn import Coding, Encoder, Head, Layer, Network, Source, SparseLayer, Steps, bit
+from sugenet.nn.arrays import Ints
 
 __all__ = ["GateImport", "GateSums", "as_float32", "gate_import"]
 
@@ -47,8 +46,8 @@ _FORMS = np.array(
     np.int64,
 )
 _XOR, _XNOR = 6, 9
-_MOST = 1 << 27
-"""Largest number of weights of one layer, zeros included: they are stored densely, 8 bytes each."""
+_DENSE = 1 << 22
+"""Largest number of weights of a dense layer, zeros included; larger layers are sparse."""
 _CUTS = 1 << 20
 
 
@@ -100,11 +99,8 @@ def gate_import(
     ------
     FileError
         If the declared inputs do not fit, or scores of classes could tie by rounding.
-    TooLargeError
-        If a layer is too large to be stored.
     """
     codings, values = _inputs(program, inputs)
-    _check_sizes(program, sum(coding.width for coding in codings))
     layers, steps = [], []
     for layer in program.layers:
         made, values = _layer(layer, values)
@@ -220,45 +216,30 @@ def as_float32(inputs: Integers) -> npt.NDArray[np.float64]:
 # -- layers --------------------------------------------------------------------------------------------------
 
 
-def _check_sizes(program: GateProgram, width: int) -> None:
-    """Refuse layers that are too large before any memory is taken."""
-    total = 0
-    for layer in program.layers:
-        outputs = len(layer.gates) + int(np.isin(layer.gates, (_XOR, _XNOR)).sum())
-        if width * outputs > _MOST:
-            raise TooLargeError(
-                f"{program.source}: {layer.where}: {outputs:,} neurons over {width:,} inputs are "
-                f"{width * outputs:,} weights, zeros included, and at most {_MOST:,} are read "
-                f"({size_text(8 * _MOST)}). Train fewer gates per layer."
-            )
-        total += width * outputs
-        width = outputs
-    make_sure(24 * total, f"{program.source}: {total:,} weights, zeros included,", "Train fewer gates.")
-
-
-def _layer(layer: GateLayer, values: GateSums) -> tuple[DenseLayer, GateSums]:
+def _layer(layer: GateLayer, values: GateSums) -> tuple[Layer, GateSums]:
     """Return the neurons of a layer of gates, and its gates as sums over these neurons."""
     is_pair = np.isin(layer.gates, (_XOR, _XNOR))
     count = len(layer.gates)
     owner = np.repeat(np.arange(count), 1 + is_pair)
     starts = np.cumsum(1 + is_pair) - (1 + is_pair)
-    weights = np.zeros((len(owner), values.width), np.int8)
     min_sums = _FORMS[layer.gates, 2][owner]
     min_sums[starts[is_pair] + 1] = 2
+    reads, factors = [], []
     for read, side in ((layer.first, 0), (layer.second, 1)):
         factor = _FORMS[layer.gates, side][owner]
         min_sums -= factor * values.constants[read][owner]
         for k in (0, 1):
-            at = values.indices[read, k][owner]
-            np.add.at(weights, (np.arange(len(owner)), at), factor * values.signs[read, k][owner])
-    below = np.minimum(weights, 0).sum(axis=1, dtype=np.int64)
+            reads.append(values.indices[read, k][owner])
+            factors.append(factor * values.signs[read, k][owner])
+    bare = SparseLayer(np.stack(reads, axis=1), np.stack(factors, axis=1), min_sums, values.width)
+    made: Layer = SparseLayer(bare.reads, bare.factors, min_sums - bare.lowest, values.width)
+    if made.outputs * made.inputs <= _DENSE:
+        made = made.dense()
     indices = np.stack([starts, starts + is_pair], axis=1)
     is_xnor = layer.gates == _XNOR
     sign = np.where(is_xnor, -1, 1)
     signs = np.stack([sign, np.where(is_pair, -sign, 0)], axis=1)
-    return DenseLayer(weights, min_sums - below), GateSums(
-        indices, signs, is_xnor.astype(np.int64), len(owner)
-    )
+    return made, GateSums(indices, signs, is_xnor.astype(np.int64), len(owner))
 
 
 # -- class scores --------------------------------------------------------------------------------------------

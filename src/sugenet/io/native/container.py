@@ -23,10 +23,11 @@ Document: TypeAlias = dict[str, Any]
 Tensors: TypeAlias = dict[str, Array]
 _Layout: TypeAlias = dict[str, tuple[np.dtype[Any], tuple[int, ...], int]]
 
-_VERSION = 7
+_VERSION = 8
 """The latest version. A file has the first version that can hold it:
 
-- 7 if it says how features are read from the columns of a table;
+- 8 if a layer is sparse;
+- else 7 if it says how features are read from the columns of a table;
 - else 6 if the first layer reads real numbers, or features have steps of their own in its source;
 - else 5 if it says what was seen in training or which inputs can occur;
 - else 4 if something after the encoder has more than two levels;
@@ -284,10 +285,12 @@ def _check_version(document: Document) -> None:
 
 
 def _version_of(document: Document) -> int:
-    if "columns" in document:
-        return 7
     layers, head = document.get("layers"), document.get("head")
     known = [layer for layer in layers if isinstance(layer, dict)] if isinstance(layers, list) else []
+    if any(layer.get("kind") == "sparse" for layer in known):
+        return 8
+    if "columns" in document:
+        return 7
     source = document.get("source")
     rows = isinstance(source, dict) and any(isinstance(source.get(end), list) for end in ("start", "step"))
     if rows or any(layer.get("kind") in _REAL for layer in known):

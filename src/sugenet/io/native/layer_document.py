@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sugenet.errors import FileError
 from sugenet.io.native.container import Document, Tensors
 from sugenet.io.plain.refusals import refuse_if
-from sugenet.nn import ConvLayer, Layer, PoolLayer, QuantizedConv, RealLayer, Window
+from sugenet.nn import ConvLayer, Layer, PoolLayer, QuantizedConv, RealLayer, SparseLayer, Window
 from sugenet.nn.arrays import Array, Bits
 from sugenet.nn.layers import dense_layer
 from sugenet.nn.reals import Theta
@@ -45,6 +45,7 @@ _FIELDS: dict[str, dict[str, type]] = {
     "level pool": {**_POOL, "top": int},
     "real": {"kind": str, "inputs": int, "outputs": int, "weights": str, "theta": list},
     "real conv": {**_MAPS, "weights": str, "theta": list},
+    "sparse": {"kind": str, "inputs": int, "outputs": int, "reads": int},
 }
 """The entry of each kind of layer, in the order in which it is written."""
 
@@ -56,6 +57,11 @@ def layer_out(name: str, layer: Layer, tensors: Tensors, *, reads_levels: bool) 
     layer before.
     """
     kind = _kind(layer)
+    if isinstance(layer, SparseLayer):
+        parts = {"reads": layer.reads, "weights": layer.factors, "tau": layer.tau}
+        tensors.update((f"{name}.{key}", _smallest(part)) for key, part in parts.items())
+        sizes = {"inputs": layer.inputs, "outputs": layer.outputs, "reads": layer.reads.shape[1]}
+        return {"kind": kind, **sizes}
     values: Document = {
         "kind": kind,
         **({} if layer.window is None else {key: list(getattr(layer.window, key)) for key in _GEOMETRY}),
@@ -93,6 +99,7 @@ def _kind(layer: Layer) -> str:
         "conv": "conv" if layer.is_binary else "stairs conv",
         "pool": "pool" if layer.is_binary else "level pool",
         "real": f"real{maps}",
+        "sparse": "sparse",
     }[layer.kind]
 
 
@@ -158,6 +165,9 @@ def layer_size(entry: Any, what: str) -> int:
     parts = fields(entry, what, **_FIELDS[kind])
     if kind in ("stairs", "stairs conv"):
         _check_counts(what, parts["steps"])
+    if kind == "sparse":
+        _check_counts(what, parts["inputs"], parts["outputs"], parts["reads"])
+        return int(2 * parts["outputs"] * parts["reads"])
     if kind in ("dense", "level", "stairs", "real"):
         _check_counts(what, parts["inputs"], parts["outputs"])
         return int(parts["outputs"] * (parts["inputs"] + parts.get("steps", 0)))
@@ -183,6 +193,11 @@ def layer_in(name: str, part: Document, tops: tuple[int, ...] | None, tensors: T
     inputs.
     """
     kind = part["kind"]
+    if kind == "sparse":
+        sizes = (part["outputs"], part["reads"])
+        reads, factors = (tensor(tensors, f"{name}.{key}", _INTEGERS, sizes) for key in ("reads", "weights"))
+        tau = tensor(tensors, f"{name}.tau", _INTEGERS, sizes[:1])
+        return SparseLayer(reads, factors, tau, part["inputs"])
     window = Window(*(part[key] for key in _GEOMETRY)) if "kernel" in part else None
     if "weights" not in part:
         assert window is not None

@@ -22,7 +22,7 @@ from sugenet.io.plain.refusals import refuse_if
 from sugenet.io.proof.interpreters import Seen, SourceInterpreter, interpreter_of_chain
 from sugenet.io.proof.near import RawRanges, turning
 from sugenet.io.proof.tally import Difference, Tally
-from sugenet.nn import Network
+from sugenet.nn import Network, SparseLayer
 from sugenet.nn.arrays import Array, Bits, Doubles, Ints
 
 __all__ = ["SORRY", "different", "prove_import", "work_of"]
@@ -332,6 +332,8 @@ def work_of(network: Network) -> int:
         total += _PASSES * layer.outputs
         if layer.every is not None:
             total += layer.outputs
+        elif isinstance(layer, SparseLayer):
+            total += layer.factors.size
         else:
             total += layer.weights.size * (1 if layer.window is None else len(layer.window.taps))
     return max(1, int(total))

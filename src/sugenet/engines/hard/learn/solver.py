@@ -413,7 +413,12 @@ def _is_heavy(layers: Sequence[Any], limit: int) -> bool:
     products = [layer.inputs * layer.outputs for layer in layers]
     if sum(products) <= limit:
         return False
-    dense = [int(np.count_nonzero(layer.weights)) if layer.kind == "dense" else 0 for layer in layers]
+    dense = [
+        int(np.count_nonzero(layer.factors if layer.kind == "sparse" else layer.weights))
+        if layer.kind in ("dense", "sparse")
+        else 0
+        for layer in layers
+    ]
     return sum(one or product for one, product in zip(dense, products, strict=True)) > limit
 
 
