@@ -39,7 +39,6 @@ from sugenet.nn.layers import SUM_BITS, Layer
 from sugenet.nn.sparse import SparseLayer, in_lanes
 
 __all__ = [
-    "Lanes",
     "Levels",
     "Maps",
     "Packed",
@@ -48,6 +47,7 @@ __all__ = [
     "PlainHead",
     "Rows",
     "Wide",
+    "Woven",
     "compiled",
     "is_wide",
     "is_wide_sum",
@@ -124,7 +124,7 @@ class Plain(PackedStage):
 
 
 @dataclass(frozen=True)
-class Lanes(PackedStage):
+class Woven(PackedStage):
     """Consecutive sparse layers: 64 samples pass all of them together, as bits of words."""
 
     layers: tuple[SparseLayer, ...]
@@ -464,8 +464,8 @@ def _stages(kind: type, part: Sequence[Any], engine: Any) -> list[PackedStage]:
     """Return the stages that run layers of one kind."""
     if kind is Plain or kind is Wide:
         return [kind(layer) for layer in part]
-    if kind is Lanes:
-        return [Lanes(tuple(part))]
+    if kind is Woven:
+        return [Woven(tuple(part))]
     if kind is Maps:
         return [Maps.of(part, engine)]
     if kind is Levels:
@@ -512,7 +512,7 @@ def _follows(part: Sequence[Layer], layer: Layer) -> bool:
 def _kind(layer: Layer) -> type:
     """Return the stage of a layer: bits in words (`Rows`, `Maps`), levels in bytes (`Levels`), or others."""
     if isinstance(layer, SparseLayer):
-        return Lanes if layer.is_counted else Plain
+        return Woven if layer.is_counted else Plain
     if layer.kind == "real":
         return Plain
     if layer.every is not None:
