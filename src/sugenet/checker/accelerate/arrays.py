@@ -37,10 +37,10 @@ __all__ = [
     "Arrays",
     "Backed",
     "Bits",
+    "Gathering",
     "Ints",
     "Layer",
     "Picking",
-    "Reading",
     "Sliding",
     "Summing",
     "Taps",
@@ -181,7 +181,7 @@ class Summing(_Weighted):
 
 
 @dataclass(frozen=True, eq=False)
-class Reading(_Weighted):
+class Gathering(_Weighted):
     """Neurons that read few values each: the weights of the values whose positions `reads` lists."""
 
     reads: Ints
@@ -304,7 +304,7 @@ class Picking:
         return Sliding(ones, self.tau[:, None], tops, self.window, len(self.every)).dense()
 
 
-Layer: TypeAlias = Summing | Sliding | Reading | Picking
+Layer: TypeAlias = Summing | Sliding | Gathering | Picking
 
 
 # -- networks ------------------------------------------------------------------------------------------------
@@ -572,7 +572,7 @@ def _over_bits(layer: Layer, source: npt.NDArray[np.intp] | None) -> Layer:
     top = layer.top
     if isinstance(layer, Picking):
         return Picking(_wider(layer.window, top), np.repeat(layer.every, top))
-    layer = layer.dense() if isinstance(layer, Reading) else layer
+    layer = layer.dense() if isinstance(layer, Gathering) else layer
     if isinstance(layer, Summing):
         weights = np.repeat(layer.weights, top, axis=0)
         tops = layer.tops
@@ -639,7 +639,7 @@ def _layer_of(source: NetworkSource, name: str, part: dict[str, Any], tops: Ints
         reads, weights = (
             np.asarray(tensors[f"{name}.{one}"][0], np.int64).reshape(shape) for one in ("reads", "weights")
         )
-        return Reading(weights, np.asarray(tensors[f"{name}.tau"][0], np.int64)[:, None], tops, reads)
+        return Gathering(weights, np.asarray(tensors[f"{name}.tau"][0], np.int64)[:, None], tops, reads)
     if "shape" not in part:
         weights = _weights(source, name, part["weights"], part["inputs"])
         steps = np.asarray(tensors[f"{name}.tau"][0], np.int64).reshape(len(weights), n_steps)

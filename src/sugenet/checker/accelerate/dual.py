@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.checker.accelerate.arrays import Ints, Layer, Picking, Reading, Sliding, backed
+from sugenet.checker.accelerate.arrays import Gathering, Ints, Layer, Picking, Sliding, backed
 from sugenet.checker.accelerate.integers import array_problem
 from sugenet.checker.form import Dual
 from sugenet.checker.limit import Limit
@@ -453,7 +453,7 @@ def _layer(layer: Layer, limit: Limit) -> _Stepped | _Largest:
     if isinstance(layer, Picking):
         return _Largest(layer)
     limit.take(layer.steps.nbytes, "the steps of a layer")
-    if isinstance(layer, Reading):
+    if isinstance(layer, Gathering):
         limit.take(8 * layer.outputs * layer.inputs, "a layer written out as neurons")
         layer = layer.dense()
     window, groups = (layer.window, layer.groups) if isinstance(layer, Sliding) else (None, 1)

@@ -20,10 +20,10 @@ from numba.core import cgutils
 
 from sugenet.checker.accelerate.arrays import (
     Bits,
+    Gathering,
     Ints,
     Layer,
     Picking,
-    Reading,
     Summing,
     dense_counts,
     products,
@@ -208,7 +208,7 @@ def _again(layer: Layer, bits: Bits, before: Bits, after: Bits) -> Bits:
     """
     if isinstance(layer, Summing):
         return np.asarray(dense_counts(layer.weights, bits) >= layer.tau)
-    if isinstance(layer, Reading):
+    if isinstance(layer, Gathering):
         return np.asarray(layer.levels(bits))
     channels, height, width = layer.window.shape
     maps = np.zeros((len(bits), channels, height * width + 1), bool)  # the last pixel is padding

@@ -11,9 +11,9 @@ import numpy as np
 
 from sugenet.checker.accelerate.arrays import (
     Backed,
+    Gathering,
     Layer,
     Picking,
-    Reading,
     Sliding,
     Summing,
     Taps,
@@ -104,7 +104,7 @@ def _arrays(layer: Any) -> Layer:
     """Return a layer of the package as arrays."""
     tops = layer.input_tops
     if isinstance(layer, SparseLayer):
-        return Reading(layer.factors, layer.thresholds, tops, layer.reads)
+        return Gathering(layer.factors, layer.thresholds, tops, layer.reads)
     if layer.window is None:
         make = Summing if layer.is_binary else summing_quantized
         return make(layer.weights, layer.thresholds, tops)
@@ -125,7 +125,7 @@ def _written(layer: Any) -> LayerForm:
         shape = None if layer.window is None else layer.window.shape
         return LayerForm(tuple(neurons), 1, None, shape)
     made = _arrays(layer)
-    shape = None if isinstance(made, Summing | Reading) else made.window.shape
+    shape = None if isinstance(made, Summing | Gathering) else made.window.shape
     if isinstance(made, Picking):
         size = made.window.shape[1] * made.window.shape[2]
         neurons = [
@@ -146,12 +146,12 @@ def _written(layer: Any) -> LayerForm:
     return LayerForm(tuple(neurons), made.top, maps, shape)
 
 
-def _reads(layer: Summing | Sliding | Reading) -> Iterator[tuple[Sequence[int], list[int]]]:
+def _reads(layer: Summing | Sliding | Gathering) -> Iterator[tuple[Sequence[int], list[int]]]:
     """Yield the positions that each neuron reads, and their weights."""
     if isinstance(layer, Summing):
         yield from ((range(layer.inputs), row) for row in layer.weights.tolist())
         return
-    if isinstance(layer, Reading):
+    if isinstance(layer, Gathering):
         yield from zip(layer.reads.tolist(), layer.weights.tolist(), strict=True)
         return
     channels, height, width = layer.window.shape
