@@ -7,7 +7,7 @@ from itertools import count
 import pytest
 
 from sugenet.compiling import compiling_seconds
-from sugenet.problem.clock import Clock
+from sugenet.problem.clock import Clock, TimeUpError
 
 
 def test_time_runs_out_once():
@@ -49,3 +49,10 @@ def test_compiling_does_not_count():
     clock.now = lambda: clock.start + compiling_seconds() - before  # nothing else took any time
     assert clock.seconds == pytest.approx(0, abs=1e-6)
     assert clock.left() == pytest.approx(5)
+
+
+def test_a_clock_interrupts_a_step():
+    clock = Clock(2, now=count().__next__)
+    clock.see()
+    with pytest.raises(TimeUpError):
+        clock.see()

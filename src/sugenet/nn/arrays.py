@@ -60,7 +60,7 @@ def integer_array(values: Any, ndim: int, what: str) -> Ints:
         raise NetworkError(f"{what} has dtype {array.dtype}, but integers are required.")
     with np.errstate(invalid="ignore"):
         integers = array.astype(np.int64)
-    if not np.array_equal(integers, array):
+    if (array.dtype.kind == "f" or array.dtype == np.uint64) and not np.array_equal(integers, array):
         position = tuple(int(index) for index in np.argwhere(integers != array)[0])
         raise NetworkError(f"{what}{list(position)} is {array[position]}, which is not an integer.")
     if np.shares_memory(integers, array):

@@ -87,13 +87,17 @@ def unmerged(
                 f"limit is {_COPIES:,}. Evaluate this network with engine='definition'."
             )
         source = np.repeat(np.arange(rows.shape[1]), repeats)
+        copies.append(source)
+        if len(source) == rows.shape[1]:
+            signs.append(rows.astype(np.int8))
+            continue
         # 0, 1, ... within the copies of an input
         turn = np.arange(len(source)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
         wide = rows[:, source]
         signs.append(np.where(np.abs(wide) > turn, np.sign(wide), 0).astype(np.int8))
-        copies.append(source)
     for number in range(len(signs) - 1):
-        signs[number] = signs[number][copies[number + 1]]
+        if len(copies[number + 1]) != len(signs[number]):
+            signs[number] = signs[number][copies[number + 1]]
     return signs, copies[0], copies[1:]
 
 

@@ -4,7 +4,7 @@ and the outcomes.
 
 from sugenet.problem.boxes import Box, limit_text, limits_data, limits_of, plain, plain_row
 from sugenet.problem.cascade import Cascade, FeatureSteps, Thresholds
-from sugenet.problem.clock import Clock
+from sugenet.problem.clock import Clock, TimeUpError
 from sugenet.problem.first_layer import FirstLayer, margins_of, move_gains, reach
 from sugenet.problem.formula import Formula, Linear, Objective, goal_clauses, variable_names
 from sugenet.problem.goal import Goal, LabelGoal, Ties, Votes, at_least, lawful, loses, wins
@@ -105,6 +105,7 @@ __all__ = [
     "Region",
     "Thresholds",
     "Ties",
+    "TimeUpError",
     "Votes",
     "abreast",
     "at_least",

@@ -13,7 +13,11 @@ from sugenet.compiling import compiling_seconds, listen
 from sugenet.errors import QuestionError
 from sugenet.reprs import quoted
 
-__all__ = ["Clock"]
+__all__ = ["Clock", "TimeUpError"]
+
+
+class TimeUpError(Exception):
+    """The time limit was reached within a step; whoever started the step gives the answer so far."""
 
 
 @dataclass
@@ -79,6 +83,11 @@ class Clock:
     def up(self) -> bool:
         """Return whether the time is up."""
         return self.time_limit is not None and self.seconds >= self.time_limit
+
+    def see(self) -> None:
+        """Raise `TimeUpError` if the time is up."""
+        if self.up():
+            raise TimeUpError
 
     def within(self, seconds: float) -> Clock:
         """Return a clock for a part of the time."""

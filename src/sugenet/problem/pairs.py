@@ -20,6 +20,7 @@ import numpy as np
 from sugenet.errors import QuestionError
 from sugenet.nn import Coding, DenseLayer, Domain, Encoder, Head, LevelLayer, Network, OneHot, Steps
 from sugenet.nn.arrays import Ints, make_sure
+from sugenet.problem.clock import Clock
 from sugenet.problem.first_layer import first_layer, margins_of, move_gains, reach
 from sugenet.problem.goal import Goal, Votes, wins
 from sugenet.problem.neighbourhood import Neighbourhood
@@ -242,8 +243,15 @@ def _blocks(a: Ints, b: Ints) -> Ints:
     return out
 
 
-def merged(near: Neighbourhood, goal: Goal) -> Problem:
-    """Return the same problem over fewer neurons."""
+def merged(near: Neighbourhood, goal: Goal, clock: Clock) -> Problem:
+    """Return the same problem over fewer neurons.
+
+    Raises
+    ------
+    TimeUpError
+        If the time is up before a layer is merged.
+    """
+    clock.see()
     network = near.network
     first = first_layer(network)
     assert isinstance(first, DenseLayer)
@@ -254,14 +262,16 @@ def merged(near: Neighbourhood, goal: Goal) -> Problem:
     kept, source, fixed = _classes(-margins, np.ascontiguousarray(gains.T), constant)
     layers = [DenseLayer(first.weights[kept], first.tau[kept])]
     for layer in network.layers[1:]:
+        clock.see()
         dense = layer.unrolled()
         weights, thresholds = _folded(
-            dense.weights, dense.tau + np.minimum(dense.weights, 0).sum(axis=1), source, fixed, len(kept)
+            dense.weights, dense.tau + _sides(dense.weights)[0], source, fixed, len(kept)
         )
-        low, high = np.minimum(weights, 0).sum(axis=1), np.maximum(weights, 0).sum(axis=1)
+        low, high = _sides(weights)
         constant = np.where(low >= thresholds, 1, np.where(high < thresholds, 0, -1))
         kept, source, fixed = _classes(thresholds, weights, constant)
         layers.append(DenseLayer(weights[kept], (thresholds - low)[kept]))
+    clock.see()
     before = np.minimum(network.head.weights, 0).sum(axis=1)
     weights, shifts = _folded(
         network.head.weights, np.zeros(network.head.outputs, np.int64), source, fixed, len(kept)
@@ -287,8 +297,9 @@ def _classes(thresholds: Ints, rows: Ints, constant: Ints) -> tuple[list[int], l
     indices: dict[tuple[int, bytes], int] = {}
     kept: list[int] = []
     source: list[tuple[int, bool]] = []
-    for number, (bound, row) in enumerate(zip(thresholds.tolist(), rows, strict=True)):
-        same, opposite = (bound, row.tobytes()), (1 - bound, (-row).tobytes())
+    rows = _narrow(rows)
+    for number, (bound, row, negated) in enumerate(zip(thresholds.tolist(), rows, -rows, strict=True)):
+        same, opposite = (bound, row.tobytes()), (1 - bound, negated.tobytes())
         if constant[number] >= 0:
             source.append((-1, False))
         elif same in indices:
@@ -302,17 +313,37 @@ def _classes(thresholds: Ints, rows: Ints, constant: Ints) -> tuple[list[int], l
     return kept, source, np.maximum(constant, 0)
 
 
+def _narrow(rows: Ints) -> Any:
+    """Return the same integers, as bytes if they are small: sums and comparisons of bytes are faster."""
+    is_small = rows.size and rows.min() > -128 and rows.max() < 128
+    return rows.astype(np.int8) if is_small else rows
+
+
+def _sides(rows: Ints) -> tuple[Ints, Ints]:
+    """Return the smallest and the largest sum of each row over bits."""
+    narrow = _narrow(rows)
+    return (
+        np.minimum(narrow, 0).sum(axis=1, dtype=np.int64),
+        np.maximum(narrow, 0).sum(axis=1, dtype=np.int64),
+    )
+
+
 def _folded(
     weights: Ints, thresholds: Ints, source: list[tuple[int, bool]], fixed: Ints, count: int
 ) -> tuple[Ints, Ints]:
     """Return the weights over the neurons that are kept, and the new thresholds."""
-    out, bound = np.zeros((len(weights), count), np.int64), thresholds.copy()
-    for column, (index, opposite) in enumerate(source):
-        if index < 0:
-            bound = bound - weights[:, column] * fixed[column]
-        elif opposite:
-            out[:, index] -= weights[:, column]
-            bound = bound - weights[:, column]
+    bound = thresholds.copy()
+    index, opposite = np.array(source, np.int64).reshape(-1, 2).T
+    constant = np.flatnonzero((index < 0) & (fixed > 0))
+    bound -= weights[:, constant].sum(axis=1)
+    used, firsts = np.unique(index, return_index=True)
+    firsts = firsts[used >= 0]  # the neurons that are kept, in order, each as it is
+    assert len(firsts) == count
+    out = weights[:, firsts]
+    for column in np.setdiff1d(np.flatnonzero(index >= 0), firsts).tolist():
+        if opposite[column]:
+            out[:, index[column]] -= weights[:, column]
+            bound -= weights[:, column]
         else:
-            out[:, index] += weights[:, column]
+            out[:, index[column]] += weights[:, column]
     return out, bound

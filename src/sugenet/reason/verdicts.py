@@ -15,7 +15,18 @@ from sugenet.engines.ladder import decide
 from sugenet.errors import QuestionError, SoundnessError, TooLargeError
 from sugenet.nn import Network, network_of
 from sugenet.nn.binary_expansion import is_expanded
-from sugenet.problem import Clock, Fails, Holds, Joint, Open, Outcome, Query, of_network, plain_row
+from sugenet.problem import (
+    Clock,
+    Fails,
+    Holds,
+    Joint,
+    Open,
+    Outcome,
+    Query,
+    TimeUpError,
+    of_network,
+    plain_row,
+)
 from sugenet.reason.envelope import (
     Settled,
     Source,
@@ -422,10 +433,12 @@ def verify(
 
             outcome = decide_query(network, of_network(network, question), clock)
         else:
-            problems, joint = problems_of(network, question)
+            problems, joint = problems_of(network, question, clock)
             outcome = _all(problems, clock, engine)
     except KeyboardInterrupt as stop:
         outcome = Open("", "interrupted", getattr(stop, "facts", {}))
+    except TimeUpError:
+        outcome = Open("", "the time was up", {})
     except TooLargeError as error:
         if is_expanded(network.layers, network.head):
             raise

@@ -27,6 +27,7 @@ from sugenet.problem import (
     Open,
     Outcome,
     Problem,
+    TimeUpError,
     heaviest,
     replayed,
     see_time,
@@ -77,7 +78,7 @@ def _branch(problem: Problem, clock: Clock, max_nodes: int | None = None) -> Out
             chosen = search.at_length(clock)
             if chosen is not None:
                 return replayed(problem, "branch", lanes.moves(chosen))
-    except _TimeUpError:
+    except TimeUpError:
         nodes = sum(search.nodes for search in searches)
         return Open("branch", f"the time was up after {nodes:,} nodes", {})
     return Holds("branch", ENUMERATED)
@@ -87,10 +88,6 @@ BRANCH = Engine("branch", _branch)
 """Branches over the features of a region without a budget, before one hidden layer."""
 BRANCH_BRIEFLY = Engine("branch", lambda problem, clock: _branch(problem, clock, _BRIEF))
 """The same for a few milliseconds."""
-
-
-class _TimeUpError(Exception):
-    pass
 
 
 class _Lanes:
@@ -219,7 +216,7 @@ class _CaseSearch:
         none = np.zeros((0, len(self.first) - 1), np.int64)
         while status == self.kernels.GOES_ON and stack.state[self.kernels.NODES] < quota:
             if up():
-                raise _TimeUpError
+                raise TimeUpError
             status = self._go(stack, -1, none, min(_SLICE, quota - int(stack.state[self.kernels.NODES])))
         self.is_whole = status == self.kernels.WHOLE
         return self._is_violated(stack, status)
@@ -232,8 +229,7 @@ class _CaseSearch:
         aside = np.zeros((_ROOM, len(self.first) - 1), np.int64)
         status = self.kernels.GOES_ON
         while status == self.kernels.GOES_ON:
-            if clock.up():
-                raise _TimeUpError
+            clock.see()
             status = self._go(stack, _DEEPEST, aside)
         if self._is_violated(stack, status):
             return self.violation
@@ -253,7 +249,7 @@ class _CaseSearch:
         results = search_in_order(len(subtrees), lambda: search, bool, clock.up, clock.threads)
         violations = [violation for _, result in sorted(results.items()) for violation in result]
         if not violations and len(results) < len(subtrees):
-            raise _TimeUpError
+            raise TimeUpError
         return violations[0] if violations else None
 
     def _is_violated(self, stack: _Stack, status: int) -> bool:

@@ -17,6 +17,7 @@ from sugenet.problem import (
     AnyInput,
     Box,
     Case,
+    Clock,
     Free,
     Goal,
     Inequality,
@@ -52,7 +53,9 @@ from sugenet.reason.questions.reading import Question
 __all__ = ["problems_of", "query_about", "some_inside"]
 
 
-def problems_of(network: Network, question: Question) -> tuple[tuple[Problem, ...], Joint | None]:
+def problems_of(
+    network: Network, question: Question, clock: Clock | None = None
+) -> tuple[tuple[Problem, ...], Joint | None]:
     """Return the problems of a question, and their joint network if there are two sides.
 
     Parameters
@@ -61,6 +64,8 @@ def problems_of(network: Network, question: Question) -> tuple[tuple[Problem, ..
         The network.
     question : question
         A question that `verify` decides.
+    clock : Clock, default: None
+        The time limit of questions about two inputs or two networks. None: no limit.
 
     Returns
     -------
@@ -87,6 +92,7 @@ def problems_of(network: Network, question: Question) -> tuple[tuple[Problem, ..
     --------
     verify : decides the question.
     """
+    clock = Clock() if clock is None else clock
     match question:
         case Robust():
             return (question.asked_in(network, question.near(network)),), None
@@ -97,11 +103,11 @@ def problems_of(network: Network, question: Question) -> tuple[tuple[Problem, ..
             )
             return (Problem(near, lawful(network, goal)),), None
         case Monotone():
-            return _monotone(network, question)
+            return _monotone(network, question, clock)
         case Fair():
-            return _fair(network, question)
+            return _fair(network, question, clock)
         case Agree():
-            return _agree(network, question)
+            return _agree(network, question, clock)
     return _query(network, of_network(network, question)), None
 
 
@@ -129,7 +135,7 @@ def _states(network: Network, feature: int, box: Box) -> list[tuple[int, Any]]:
 
 
 def _two_sided(
-    joint: Joint, box: Box, network: Network, free: Sequence[int], goal: Goal
+    joint: Joint, box: Box, network: Network, free: Sequence[int], goal: Goal, clock: Clock
 ) -> tuple[tuple[Problem, ...], Joint]:
     """Return all joint inputs whose shared features meet the limits.
 
@@ -137,10 +143,10 @@ def _two_sided(
     """
     limits = box.placed(network)
     near = Box({feature: limit for feature, limit in limits.items() if feature not in free}).of(joint.network)
-    return (merged(near, goal),), joint
+    return (merged(near, goal, clock),), joint
 
 
-def _monotone(network: Network, question: Monotone) -> tuple[tuple[Problem, ...], Joint]:
+def _monotone(network: Network, question: Monotone, clock: Clock) -> tuple[tuple[Problem, ...], Joint]:
     feature, box = feature_index(network, question.feature), question.box
     if isinstance(network.encoder.codings[feature], OneHot):
         raise QuestionError(
@@ -157,11 +163,11 @@ def _monotone(network: Network, question: Monotone) -> tuple[tuple[Problem, ...]
     else:
         label = class_of(network, question.label)
         wrong = [(label, q) for q in range(count) if q != label]
-    (problem,), _ = _two_sided(joint, box, network, [feature], joint.classes_differ(wrong))
+    (problem,), _ = _two_sided(joint, box, network, [feature], joint.classes_differ(wrong), clock)
     return (replace(problem, proof={"kind": "order"} if joint.is_ordered(wrong) else None),), joint
 
 
-def _fair(network: Network, question: Fair) -> tuple[tuple[Problem, ...], Joint]:
+def _fair(network: Network, question: Fair, clock: Clock) -> tuple[tuple[Problem, ...], Joint]:
     features, box = question.features(network), question.box
     if not features:
         raise QuestionError("no feature is protected. Name at least one.")
@@ -178,20 +184,21 @@ def _fair(network: Network, question: Fair) -> tuple[tuple[Problem, ...], Joint]
         network,
         features,
         joint.classes_differ((p, q) for p, q in product(range(count), repeat=2) if p != q),
+        clock,
     )
 
 
-def _agree(network: Network, question: Agree) -> tuple[tuple[Problem, ...], Joint]:
+def _agree(network: Network, question: Agree, clock: Clock) -> tuple[tuple[Problem, ...], Joint]:
     if network.classes != question.other.classes:
         raise QuestionError("the two networks have classes of different names, so they cannot agree.")
     joint, count = abreast(network.lawful, question.other), network.head.outputs
     _inside(network, question.box)
     goal = joint.classes_differ((p, q) for p, q in product(range(count), repeat=2) if p != q)
     if question.region is None:
-        return _two_sided(joint, question.box, network, [], goal)
+        return _two_sided(joint, question.box, network, [], goal, clock)
     spans = question.box.spans(joint.network) or None
     near = question.region.around(joint.network, question.values(network), spans)
-    return (merged(near, goal),), joint
+    return (merged(near, goal, clock),), joint
 
 
 def _query(network: Network, query: Query) -> tuple[Problem, ...]:
