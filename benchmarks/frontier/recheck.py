@@ -1,6 +1,7 @@
 """How long the checker takes to go through sets again, against finding that none is a violation.
 
-Two forms of enumeration: walks whose patterns are kept, and blocks, of combinations of free bits too. Each
+Two forms of enumeration: walks whose patterns are kept, also of a large convolutional network of random
+weights, and blocks, of combinations of free bits too. Each
 question is asked and checked some times in turns, and the least processor time of both counts; a first run,
 which may compile, is not measured. Products of matrices get one thread, since others that wait for work would
 count.
@@ -12,11 +13,14 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 from threadpoolctl import threadpool_limits
 
 import sugenet as sg
 from benchmarks import _zoo
+from benchmarks.conv import Task
 from benchmarks.frontier.row import Row
+from benchmarks.limits import ahead
 from sugenet.nn import Network
 
 WORK = "re-checking a walk, against finding it: the worst of several kinds"
@@ -50,6 +54,8 @@ def _questions(zoo: Any, quick: bool) -> Iterator[tuple[str, Network, sg.Robust,
         digits, samples = sg.models.digits(), sg.models.samples("digits")[0]
         for number in (1, 12):
             yield f"digits, sample {number}, L1 10", digits, sg.Robust(samples[number], sg.L1(10)), "flips"
+        image = np.random.default_rng(1).integers(0, 256, 3072).tolist()
+        yield "shape of CNV, L0 1", ahead(Task.random().network, 200), sg.Robust(image, sg.L0(1)), "flips"
     wide = _zoo.lfc(zoo)
     for number in (9,) if quick else (9, 77, 28):
         ball = sg.Robust(images[number].astype(int).tolist(), sg.Linf(25))

@@ -244,6 +244,19 @@ class Sliding(_Weighted):
                 totals[start : start + step, group * out : (group + 1) * out] = sums.transpose(0, 2, 1)
         return totals.reshape(len(rows), self.outputs)
 
+    def gains(self, indices: npt.NDArray[Any]) -> Ints:
+        """Return the weights of some inputs in all neurons, one row per input."""
+        channels, height, width = self.window.shape
+        per, out = channels // self.groups, len(self.weights) // self.groups
+        gains = np.zeros((len(indices), len(self.weights), len(self.window.taps)), np.int64)
+        for row, index in zip(gains, indices.tolist(), strict=True):
+            channel, pixel = divmod(index, height * width)
+            group = channel // per
+            kernels = self.weights[group * out : (group + 1) * out, channel % per]
+            positions, taps = np.nonzero(self.window.taps == pixel)
+            row[group * out : (group + 1) * out, positions] = kernels[:, taps]
+        return gains.reshape(len(indices), self.outputs)
+
     def rows(self) -> Ints:
         channels, height, width = self.window.shape
         per, out = channels // self.groups, len(self.weights) // self.groups
@@ -389,6 +402,8 @@ class Arrays:
         first = self.layers[0]
         if isinstance(first, Summing):
             return np.asarray(first.weights[:, indices].T)
+        if isinstance(first, Sliding):
+            return first.gains(indices)
         steps = np.where(here[indices] > 0, -1, 1)
         rows = np.repeat(here[None], len(indices), axis=0)
         for row, index, step in zip(rows, indices.tolist(), steps.tolist(), strict=True):

@@ -1,8 +1,9 @@
 """Bounds and walks over networks that are too large to write out, mainly convolutions.
 
 To be ensured: the same as in `bounds` and `walk`. The gain of an input in the first layer is computed by the
-definition, only for the neurons that read it. In later layers, integer sums are products of float matrices
-that represent them exactly. A convolution is recomputed only at positions whose input has changed.
+definition, only for the neurons that read it. Later layers are recomputed only in neurons that read one that
+has changed (`deltas`). If their sums are too large for that, they are products of float matrices that
+represent them exactly, at positions whose input has changed (`later`).
 """
 
 from collections.abc import Iterator
@@ -12,8 +13,9 @@ from itertools import accumulate
 
 import numpy as np
 
-from sugenet.checker.accelerate.arrays import Bits, Ints, expansions_of
+from sugenet.checker.accelerate.arrays import Ints, expansions_of
 from sugenet.checker.accelerate.bounds import exclude, max_turned
+from sugenet.checker.accelerate.deltas import Deltas
 from sugenet.checker.accelerate.integers import added, violations
 from sugenet.checker.accelerate.later import LaterLayers
 from sugenet.checker.limit import Limit
@@ -23,7 +25,7 @@ from sugenet.errors import CertificateError
 
 __all__ = ["Large"]
 
-_BLOCK = 64
+_BLOCK = 512
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +64,14 @@ class Large:
 
     @cached_property
     def later(self) -> LaterLayers:
-        """The layers after the first."""
+        """The layers after the first, by the definition."""
         return LaterLayers(self.base >= 0, self.network.layers[1:], self.network.head)
+
+    @cached_property
+    def deltas(self) -> Deltas | None:
+        """The layers after the first, by the neurons that turned; None if their sums are too large."""
+        layers, head = self.network.layers[1:], self.network.head
+        return Deltas(self.base >= 0, layers, head, self.limit) if Deltas.fits(layers, head) else None
 
     # -- the first layer -------------------------------------------------------------------------------------
 
@@ -105,9 +113,17 @@ class Large:
         """Return the number of sets of changes, after checking that none is a violation."""
         return _LargeWalk(self).run()
 
-    def violates(self, active: Bits) -> bool:
-        """Return whether some activities of the first layer, one row each, are a violation."""
-        return bool(violations(self.cases, self.network.head, self.later.counts(active)).any())
+    def violates(self, turned: list[Ints]) -> bool:
+        """Return whether some lists of neurons of the first layer that turned are a violation."""
+        return bool(violations(self.cases, self.network.head, self._counts(turned)).any())
+
+    def _counts(self, turned: list[Ints]) -> Ints:
+        if self.deltas is not None:
+            return self.deltas.counts(turned)
+        bits = np.repeat((self.base >= 0)[None], len(turned), axis=0)
+        for row, neurons in zip(bits, turned, strict=True):
+            row[neurons] = ~row[neurons]
+        return self.later.counts(bits)
 
 
 class _LargeWalk:
@@ -124,7 +140,7 @@ class _LargeWalk:
     def run(self) -> int:
         """Return the number of sets."""
         question = self.question
-        if question.violates(self.active[None]):
+        if question.violates([np.zeros(0, np.int64)]):
             raise CertificateError("the sample itself is a violation.")
         if question.together() <= 1:
             for feature in question.features():
@@ -168,26 +184,24 @@ class _LargeWalk:
         turned_rows = (self.margins[feature.neurons] + gains >= 0) != self.active[feature.neurons]
         others = np.setdiff1d(touched, feature.neurons)
         others = others[(self.margins[others] >= 0) != self.active[others]]
+        taken = 0
         for turned in turned_rows[
             np.append(True, (turned_rows[1:] != turned_rows[:-1]).any(axis=1))[: len(turned_rows)]
         ]:
             neurons = np.sort(np.concatenate([others, feature.neurons[turned]]))
             key = neurons.tobytes()
             if key not in self.known:
-                self.question.limit.take(200 + 2 * len(key), "the patterns of a walk")
+                taken += 200 + 2 * len(key)
                 self.known.add(key)
                 self.waiting.append(neurons)
+        self.question.limit.take(taken, "the patterns of a walk")
         if len(self.waiting) >= _BLOCK:
             self._evaluate()
 
     def _evaluate(self) -> None:
         for start in range(0, len(self.waiting), _BLOCK):
             self.question.limit.look()
-            block = self.waiting[start : start + _BLOCK]
-            bits = np.repeat(self.active[None], len(block), axis=0)
-            for row, neurons in zip(bits, block, strict=True):
-                row[neurons] = ~row[neurons]
-            if self.question.violates(bits):
+            if self.question.violates(self.waiting[start : start + _BLOCK]):
                 raise CertificateError("a change that the certificate excludes is a violation.")
         self.waiting = []
 
