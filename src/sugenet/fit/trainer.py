@@ -350,9 +350,9 @@ def train(
     last = loop.Samples.of(coder, array[test], labels[test], levels, perturbation) if len(test) else None
     attacked = None
     if adversary is not None:
-        judged = replace(last or held_out or training, weights=None)
+        evaluated = replace(last or held_out or training, weights=None)
         generator = loop.generator_of(settings.seed, 0)
-        attacked = loop.accuracy_under_attack(adversary, module, judged, 1.0, generator)
+        attacked = loop.accuracy_under_attack(adversary, module, evaluated, 1.0, generator)
     part = "validation" if held_out is not None else "training"
     asked = settings.class_weight is not None or weights is not None
     chose = _scores(network, held_out or training, part, asked)

@@ -100,7 +100,7 @@ class WordWalk:
         self.fixed = (self.options, units, first_layer, *self.tail.written())
         self._look_at_singles()
         self.lanes, self.size = lanes, self.fixed[3][0].shape
-        self.limit.take(8 * cores() * _TABLE * (self.size[1] // 64 + 1), "patterns that are to be judged")
+        self.limit.take(8 * cores() * _TABLE * (self.size[1] // 64 + 1), "patterns that are to be evaluated")
 
     def _extremes(self, gains: npt.NDArray[np.int32], end: np.ufunc) -> npt.NDArray[np.int32]:
         """Return the smallest or largest gain of the options from each one on, followed by that of pairs."""

@@ -38,7 +38,7 @@ function first(model, allowed) {
   const [least, most] = [effects.values(low), effects.values(high)];
   // Pooling counts nothing: its levels stand for match counts.
   const [lo, hi] = effects.pooled ? [least, most] : [low, high];
-  return judged(Int32Array.from(lo), Int32Array.from(hi), least, most);
+  return decided(Int32Array.from(lo), Int32Array.from(hi), least, most);
 }
 
 function ends(states) {
@@ -47,10 +47,10 @@ function ends(states) {
 
 function after(layer, inputs) {
   const { lo, hi } = range(layer.rows, inputs);
-  return judged(lo, hi, layer.activity(lo), layer.activity(hi));
+  return decided(lo, hi, layer.activity(lo), layer.activity(hi));
 }
 
-function judged(lo, hi, least, most) {
+function decided(lo, hi, least, most) {
   return { lo, hi, least, most, state: Int8Array.from(least, (low, j) => (low !== most[j] ? 0 : low > 0 ? 1 : -1)) };
 }
 

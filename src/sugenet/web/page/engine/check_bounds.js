@@ -15,7 +15,7 @@ export function checkBounds(model, problem, time) {
   for (let l = 1; l < model.layers.length; l++) {
     const next = Array.from(cutRows(model, l), ({ row, tau }) => {
       time.look();
-      return judged(row, tau, state, loose, limit);
+      return decided(row, tau, state, loose, limit);
     });
     state = next.map(({ active }) => active);
     loose = next.map(({ open }) => open);
@@ -57,7 +57,7 @@ function denseRow({ places, weights }, read, step = 0) {
 }
 
 // Whether a neuron is active at the sample, and whether at most `limit` loose inputs can turn it.
-function judged(row, tau, state, loose, limit) {
+function decided(row, tau, state, loose, limit) {
   const count = row.reduce((sum, weight, i) => sum + (weight > 0 === state[i] ? Math.abs(weight) : 0), 0);
   const turning = row.flatMap((weight, i) => (loose[i] ? [state[i] ? -weight : weight] : []));
   const most = (steps) => steps.filter((step) => step > 0).sort((a, b) => b - a).slice(0, limit).reduce((sum, step) => sum + step, 0);

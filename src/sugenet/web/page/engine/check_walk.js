@@ -1,4 +1,4 @@
-// For the checker: every set of changes once more, one by one; each different pattern of the first layer is judged by the layers behind.
+// For the checker: every set of changes once more, one by one; each different pattern of the first layer is evaluated by the layers behind.
 
 import { Beyond, Wrong } from "./check_form.js";
 import { violates, votesBehind } from "./check_question.js";
@@ -64,7 +64,7 @@ export function mostFeatures(features, budget) {
   return count;
 }
 
-// How many sets of at most one option a feature are within the budget; each different pattern of loose neurons is judged. A pattern is
+// How many sets of at most one option a feature are within the budget; each different pattern of loose neurons is evaluated. A pattern is
 // text: of every loose neuron whether it has turned, 16 to a character.
 function walk(model, problem, number, limit) {
   const loose = looseNeurons(problem);

@@ -32,7 +32,7 @@ export function free(model, states, { locked = [], target = null, budget = 50000
       if (boxes % 64 === 0) onProgress({ boxes });
       if (!open(part)) continue;
       if (part.every((row) => row.length === 1)) {
-        // A box of one input is judged by the definition alone.
+        // A box of one input is evaluated by the definition alone.
         const changes = part.map((row, f) => [f, row[0]]).filter(([f, own]) => own !== states[f]);
         if (wanted(model.evaluate(changed(states, changes)).label)) return refuted(changes, "branching", boxes);
       } else stack.push(part);

@@ -1,6 +1,6 @@
 // The least number of features whose change makes another class: all sets of one feature, then of two, and so on, none left out.
 // Everything behind the first layer depends on which of its neurons are active, or on which of its levels each reaches, and few of these
-// can turn at all, so each different pattern of them is judged once.
+// can turn at all, so each different pattern of them is evaluated once.
 
 import { effectsOf } from "./effects.js";
 import { search } from "./search.js";
@@ -235,7 +235,7 @@ class Level {
       for (let w = 0, gain = i * words; w < words; w++, gain++) {
         key[w >> shift] |= ((sums[at + w] + gains[gain]) & mask) >>> (top - (w & top));
       }
-      if (this.judged(i)) {
+      if (this.evaluated(i)) {
         this.chosen[this.k - 1] = i;
         return true;
       }
@@ -250,7 +250,7 @@ class Level {
   }
 
   // Whether the pattern of the last option is new and bad. Time is looked at now and then.
-  judged() {
+  evaluated() {
     if (!this.table.add(this.key)) return false;
     if ((this.table.size & 255) === 0 && performance.now() > this.end) this.isLate = true;
     return this.wanted(this.label());
@@ -279,7 +279,7 @@ class Count extends Level {
     return super.leaves(from);
   }
 
-  judged(i) {
+  evaluated(i) {
     const name = this.key.length === 1 ? this.key[0] : this.key.join();
     let label = this.labels.get(name);
     if (label === undefined) this.labels.set(name, (label = this.label()));
