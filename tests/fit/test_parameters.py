@@ -71,6 +71,17 @@ def test_the_chebyshev_distance_against_its_formula_and_all_parameters(cases):
     assert "no 1-minitive capacity errs by less" in check(fitted.fits["c"], system)
 
 
+@settings(max_examples=examples(40), deadline=None)
+@given(distribution, distribution, st.tuples(degree, degree, degree))
+def test_the_tolerance_is_the_error_of_a_sample_alone(one, other, degrees):
+    samples, truths = samples_of([(one, other)]), [{"c": dict(zip("012", degrees, strict=True))}]
+    error = fit_rules(BASE, samples, truths).fits["c"].error
+    assert fit_rules(BASE, samples, truths, tolerance=error).dropped == {"c": ()}
+    if error:
+        with pytest.raises(CapacityError, match="Raise the tolerance"):
+            fit_rules(BASE, samples, truths, tolerance=error - Fraction(1, 10**9))
+
+
 @settings(max_examples=examples(15), deadline=None)
 @given(
     st.lists(st.sampled_from(HALVES), min_size=6, max_size=6),
