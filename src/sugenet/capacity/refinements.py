@@ -148,6 +148,8 @@ def lexi_sugeno(
     The integral is the maximum of minima of rows. The rows are compared as wholes: each sorted from its worst
     value, and the rows from the best. The first value of the key is the integral itself.
 
+    Reference: Couceiro, Dubois, Fargier and others [CDF19].
+
     Parameters
     ----------
     mu : SetFunction
@@ -181,6 +183,8 @@ def discriminating_sugeno(mu: SetFunction, x: Sample, y: Sample, scale: Scale | 
 
     A focal set gives the minimum of its weight and the values on it. The sets that give the same to both
     samples are left out, and the maxima of the others are compared: the discrimax of what the sets give.
+
+    Reference: Couceiro, Dubois, Fargier and others [CDF19].
 
     Parameters
     ----------

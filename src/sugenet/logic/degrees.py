@@ -4,9 +4,11 @@ Three ways lead from a probability distribution p to a possibility distribution,
 with 1 for the most probable value:
 
 - ``"ratio"``: p / max p, which is exp(-gap) for the softmax of a network.
-- ``"antipignistic"``: the sum over all values of the smaller of both probabilities (Dubois, Prade).
+- ``"antipignistic"``: the sum over all values of the smaller of both probabilities.
 - ``"specificity"``: the sum of all probabilities that are not larger: the most specific distribution
-  whose possibility of every set is at least the probability of the set (Dubois, Prade).
+  whose possibility of every set is at least the probability of the set.
+
+Reference: Dubois [Dub06].
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -50,6 +52,8 @@ def possibilities(
     probabilities: Mapping[Any, Any], transform: str = "antipignistic", digits: int | None = None
 ) -> dict[str, Fraction]:
     """Return the possibility distribution of a probability distribution.
+
+    Reference: Dubois [Dub06].
 
     Parameters
     ----------
