@@ -26,7 +26,7 @@ from sugenet.io.exact.ops import (
     numbers,
     rounded,
 )
-from tests.fuzzing.pynq_folders import random_conv, random_dense
+from tests.fuzzing.pynq_folders import random_conv, random_dense, wider
 
 _SAMPLES = 200
 
@@ -50,10 +50,12 @@ def _conv(folder: Path) -> Outcome:
 
 
 def _two_bits(folder: Path) -> Outcome:
-    made = random_dense(np.random.default_rng(3)).write(folder / "net")
-    config = made / "hw" / "config.h"
-    config.write_text(config.read_text().replace("L0_API 1", "L0_API 2"))
-    return _refused(lambda: sg.read_bnn_pynq(made, features=70).report, "export the trained network to QONNX")
+    random = np.random.default_rng(3)
+    made = wider(random, random_dense(random))
+    found = sg.read_bnn_pynq(made.write(folder / "net"), features=70).report
+    X = random.integers(0, 256, (_SAMPLES, 70))
+    want = [made.highest_bit(x) for x in X]
+    return Read(_SAMPLES, int((found.network.predict(X) != want).sum()))
 
 
 def _refused(read: Any, way: str) -> Outcome:

@@ -14,6 +14,7 @@ class Dense:
     thresholds: np.ndarray | None
     simd: int
     pe: int
+    bits: int = 1  # with 2, weights are -2 to 1
 
 
 @dataclass
@@ -24,6 +25,7 @@ class Conv:
     pe: int
     side: int
     pooled: bool = False
+    bits: int = 1
 
 
 @dataclass
@@ -47,7 +49,8 @@ class Accelerator:
                 sizes |= {"OFM_CH": len(layer.weights), "OFM_DIM": layer.side - k + 1}
             else:
                 sizes |= {"MW": rows.shape[1], "MH": len(rows)}
-            sizes |= {"WPI": 1, "API": 1 if layer.thresholds is not None else 16, "WPF": 0, "APF": 0}
+            activation = 16 if layer.thresholds is None else np.ndim(layer.thresholds)
+            sizes |= {"WPI": layer.bits, "API": activation, "WPF": 0, "APF": 0}
             lines += [f"#define L{number}_{name} {size}" for name, size in sizes.items()]
             self.pack(folder, number, layer, rows, limits)
         if config:
@@ -68,19 +71,25 @@ class Accelerator:
         wide = -width % (max(layer.simd, 64) if number == 0 and isinstance(layer, Dense) else layer.simd)
         last = number == len(self.layers) - 1
         high = -len(rows) % (max(layer.pe, 64) if last else layer.pe)
-        rows = np.pad(rows, ((0, high), (0, wide)), constant_values=1)
-        limits = layer.thresholds
-        return rows, None if limits is None else np.pad(limits, (0, high), constant_values=32767)
+        rows = np.pad(rows, ((0, high), (0, wide)), constant_values=1 if layer.bits == 1 else 0)
+        if layer.thresholds is None:
+            return rows, None
+        limits = np.array(layer.thresholds)
+        if number == 0 and limits.ndim == 2 and isinstance(layer, Dense):
+            limits = limits - wide  # padding adds -1 for each of its inputs
+        return rows, np.pad(limits, ((0, high), (0, 0))[: limits.ndim], constant_values=32767)
 
     def pack(self, folder, number, layer, rows, limits):
         for pe in range(layer.pe):
             words, mine = b"", b""
             for neuron in range(pe, len(rows), layer.pe):
                 for start in range(0, rows.shape[1], layer.simd):
-                    word = sum(int(rows[neuron, start + i]) << i for i in range(layer.simd))
+                    codes = rows[neuron, start : start + layer.simd] % 2**layer.bits
+                    word = sum(int(code) << layer.bits * i for i, code in enumerate(codes))
                     words += word.to_bytes(8, "little")
                 if limits is not None:
-                    mine += int(limits[neuron]).to_bytes(8, "little", signed=True)
+                    for limit in np.atleast_1d(limits[neuron]):
+                        mine += int(limit).to_bytes(8, "little", signed=True)
             (folder / f"{number}-{pe}-weights.bin").write_bytes(words)
             if limits is not None:
                 (folder / f"{number}-{pe}-thres.bin").write_bytes(mine)
@@ -93,16 +102,25 @@ class Accelerator:
             x = [[[quantized(int(p)) for p in row] for row in plane] for plane in np.asarray(pixels)]
         else:
             x = [int(2 * int(p) - 255 >= 0) for p in np.asarray(pixels).reshape(-1)]
+        wide = False  # whether values are -1, 0, 1
         for number, layer in enumerate(self.layers):
             if isinstance(layer, Conv):
-                x = convolved(layer, x, first=number == 0)
+                x = convolved(layer, x, first=number == 0, wide=wide)
+                wide = np.ndim(layer.thresholds) == 2
                 if layer.pooled:
                     x = pooled(x)
                 if not isinstance(self.layers[number + 1], Conv):  # channels innermost
                     side = range(len(x[0]))
                     x = [x[c][i][j] for i in side for j in side for c in range(len(x))]
                 continue
-            counts = [sum(int(w) == bit for w, bit in zip(row, x, strict=True)) for row in layer.weights]
+            if wide or layer.bits == 2 or np.ndim(layer.thresholds) == 2:
+                values = x if wide else [2 * bit - 1 for bit in x]
+                counts = [
+                    sum(weight_of(w, layer.bits) * v for w, v in zip(row, values, strict=True))
+                    for row in layer.weights
+                ]
+            else:
+                counts = [sum(int(w) == bit for w, bit in zip(row, x, strict=True)) for row in layer.weights]
             if number == len(self.layers) - 1:
                 above = (
                     [c > t for c, t in zip(counts, layer.thresholds, strict=True)]
@@ -110,7 +128,8 @@ class Accelerator:
                     else None
                 )
                 return counts, above
-            x = [int(c > t) for c, t in zip(counts, layer.thresholds, strict=True)]
+            wide = np.ndim(layer.thresholds) == 2
+            x = [value_of(c, t) for c, t in zip(counts, layer.thresholds, strict=True)]
         raise AssertionError
 
     def highest_bit(self, pixels):
@@ -119,13 +138,24 @@ class Accelerator:
         return max(word.bit_length() - 1, 0)
 
 
+def weight_of(code, bits):
+    return int(code) if bits == 2 else 2 * int(code) - 1
+
+
+def value_of(total, limits):
+    """A bit for one threshold; -1, 0 or 1 for two."""
+    if np.ndim(limits):
+        return -1 + sum(int(total > limit) for limit in limits)
+    return int(total > limits)
+
+
 def quantized(pixel):
     """ap_fixed<8, 1, AP_RND, AP_SAT> of 2 x / 255 - 1, as a whole number of 1/128."""
     numerator = (2 * pixel - 255) * 128 * 2 + 255  # floor(v * 128 + 1/2) over 2 * 255
     return min(numerator // (2 * 255), 127)
 
 
-def convolved(layer, x, first):
+def convolved(layer, x, first, wide=False):
     k, side = layer.weights.shape[2], layer.side - layer.weights.shape[2] + 1
     out = []
     for kernel, limit in zip(layer.weights, layer.thresholds, strict=True):
@@ -137,9 +167,12 @@ def convolved(layer, x, first):
                     for a in range(k):
                         for b in range(k):
                             weight, value = int(kernel[c, a, b]), x[c][i + a][j + b]
-                            total += (value if weight else -value) if first else int(weight == value)
+                            if first or wide:
+                                total += weight_of(weight, layer.bits) * value
+                            else:
+                                total += int(weight == value)
                 # the first layer: q / 128 summed, above threshold / 256
-                plane[i][j] = int(2 * total > limit) if first else int(total > limit)
+                plane[i][j] = value_of(2 * total if first else total, limit)
         out.append(plane)
     return out
 
@@ -195,3 +228,18 @@ def random_conv(random, side=9, channels=(3, 4, 6), sizes=(8,), outputs=4):
         layers.append(Dense(random.integers(0, 2, (size, width)), limits, simd, 1))
         width = size
     return Accelerator(layers, outputs, 0, [f"class {k}" for k in range(outputs)])
+
+
+def wider(random, made, bits=1):
+    """An accelerator of the same sizes with 2-bit activations, and weights of some bits."""
+    for number, layer in enumerate(made.layers):
+        if bits == 2:
+            layer.bits, layer.weights = 2, random.integers(-2, 2, layer.weights.shape)
+            layer.simd = max(d for d in range(1, 33) if layer.simd % d == 0)
+        if number == len(made.layers) - 1:
+            if layer.thresholds is not None:
+                layer.thresholds = random.integers(-4, 4, len(layer.weights))
+            break
+        size = 2000 if number == 0 and isinstance(layer, Conv) else 4
+        layer.thresholds = random.integers(-size, size, (len(layer.weights), 2))
+    return made

@@ -12,7 +12,7 @@ from sugenet.errors import FileError
 from sugenet.io import import_file
 from sugenet.io.pynq.reader import DESIGNS
 from sugenet.nn import Encoder, Steps
-from tests.fuzzing.pynq_folders import Accelerator, Dense, quantized, random_conv, random_dense
+from tests.fuzzing.pynq_folders import Accelerator, Dense, quantized, random_conv, random_dense, wider
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -57,6 +57,61 @@ def test_convolutional_folders(tmp_path, seed):
     assert np.array_equal(found.network.match_counts(X), [made.last(x)[0] for x in X])
     assert found.proof.layers == 3
     assert found.network.encoder.shape == X.shape[1:]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_dense_folders_of_2_bit_activations(tmp_path, seed):
+    random = np.random.default_rng(seed)
+    features = [1, 63, 64, 65][seed]
+    made = wider(random, random_dense(random, features, (11, 9), outputs=5))
+    folder = made.write(tmp_path / "net")
+    X = random.integers(0, 256, (100, features))
+    found = sg.read_bnn_pynq(folder, features=features).report
+    assert found.network.predict(X).tolist() == [made.highest_bit(x) for x in X]
+    assert found.network.layers[0].height == 2
+    assert found.proof.layers == 3
+    found = sg.read_bnn_pynq(folder, features=features, last="matches").report
+    assert np.array_equal(found.network.logits(X), [made.last(x)[0] for x in X])
+
+
+@pytest.mark.parametrize("bits", [1, 2])
+@pytest.mark.parametrize("seed", range(2))
+def test_convolutional_folders_of_2_bit_activations(tmp_path, seed, bits):
+    random = np.random.default_rng(seed)
+    made = wider(random, random_conv(random, side=[7, 8][seed], channels=[(1, 3, 5), (3, 4, 6)][seed]), bits)
+    found = sg.read_bnn_pynq(made.write(tmp_path / "net")).report
+    X = random.integers(0, 256, (20, *found.network.encoder.shape))
+    X[0], X[1] = 127, 128
+    assert np.array_equal(found.network.logits(X), [made.last(x)[0] for x in X])
+    answer = sg.verify(found.network, X[2], sg.L0(1), time_limit=2)
+    assert sg.check(answer, found.network) if answer.outcome != "undecided" else True
+
+
+def test_folders_without_a_config_are_told_apart_by_their_thresholds(tmp_path):
+    random = np.random.default_rng(0)
+    for name in ("lfcW1A1", "lfcW1A2"):
+        layers = [
+            Dense(random.integers(0, 2, (one.height, one.width)), np.zeros(one.height, int), one.simd, one.pe)
+            for one in DESIGNS[name].layers
+        ]
+        made = Accelerator(layers, 10, 784, [str(digit) for digit in range(10)])
+        if name == "lfcW1A2":
+            wider(random, made)
+        found = sg.read_bnn_pynq(made.write(tmp_path / name, config=False), prove=False)
+        assert [layer.height for layer in found.layers] == [
+            DESIGNS[name].layers[k].thresholds for k in range(4)
+        ]
+
+
+def test_mixtures_that_no_accelerator_has_are_refused(tmp_path):
+    random = np.random.default_rng(0)
+    made = wider(random, random_dense(random, 64, (8,), outputs=3), bits=2)
+    with pytest.raises(FileError, match="first layer reads bits with 2-bit weights"):
+        sg.read_bnn_pynq(made.write(tmp_path / "dense"), features=64)
+    made = wider(random, random_conv(random, side=7, channels=(1, 3, 5)))
+    made.layers[1].thresholds = made.layers[1].thresholds[:, 0]
+    with pytest.raises(FileError, match="convolution that gives bits, and reads 2-bit"):
+        sg.read_bnn_pynq(made.write(tmp_path / "conv"))
 
 
 def test_pixels_are_a_table(tmp_path):
@@ -171,8 +226,8 @@ DAMAGES = {
     "key": (lambda f: changed(f / "hw/config.h", "L0_PE", "L0_XX"), "L0_XX is not known"),
     "text": (lambda f: changed(f / "hw/config.h", "#endif", "int x;"), "'int x;"),
     "bits": (
-        lambda f: changed(f / "hw/config.h", "L0_WPI 1", "L0_WPI 2"),
-        "2-bit weights and 1-bit activations",
+        lambda f: changed(f / "hw/config.h", "L0_WPI 1", "L0_WPI 4"),
+        "weights of 4.0 bits and activations of 1.0 bits",
     ),
     "size": (lambda f: changed(f / "hw/config.h", "L0_MW 64", "L0_MW -64"), "L0_MW is -64, but a size"),
     "none": (lambda f: (f / "hw/config.h").write_text(""), "describes no layers"),
@@ -204,7 +259,7 @@ def test_damaged_folders(folder, name):
         ({"features": 40, "outputs": 65}, "65 classes, but the last layer has 64 rows"),
         ({"features": 40, "last": "most"}, "last='most' is not known"),
         ({"features": 40, "rounding": "floor"}, "rounding='floor' is for designs that read pixels"),
-        ({"features": 40, "design": "lfcW9"}, "design='lfcW9' is not one of lfcW1A1, cnvW1A1"),
+        ({"features": 40, "design": "lfcW9"}, "design='lfcW9' is not one of lfcW1A1, lfcW1A2, cnvW1A1"),
         ({"features": 40, "inputs": sg.Bits()}, "reads bytes"),
         ({"features": 40, "zero": 1}, "do not apply here"),
     ],

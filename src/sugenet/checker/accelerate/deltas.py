@@ -16,7 +16,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.checker.accelerate.arrays import Bits, Ints, Layer, Picking, Sliding, Summing, dense_counts
+from sugenet.checker.accelerate.arrays import (
+    Bits,
+    Gathering,
+    Ints,
+    Layer,
+    Picking,
+    Sliding,
+    Summing,
+    dense_counts,
+)
 from sugenet.checker.accelerate.later import cores
 from sugenet.checker.limit import Limit
 from sugenet.compiling import njit
@@ -69,7 +78,9 @@ class Deltas:
 
     @staticmethod
     def fits(layers: Sequence[Layer], head: Ints) -> bool:
-        """Return whether all sums are small enough for the kernel."""
+        """Return whether all sums are small enough for the kernel, which reads rows and windows."""
+        if any(isinstance(layer, Gathering) for layer in layers):
+            return False
         sums = [int(layer.sizes.max(initial=0)) + int(np.abs(layer.tau).max(initial=0)) for layer in layers]
         sums.append(int(np.abs(head).sum(axis=1).max(initial=0)))
         return max(sums) < _LARGEST and all(layer.outputs and layer.inputs for layer in layers)
@@ -128,6 +139,7 @@ def _windows(layer: Layer) -> tuple[npt.NDArray[Any], Ints, int, tuple[int, int]
     """
     if isinstance(layer, Summing):
         return np.zeros((1, 1), np.int64), layer.weights.T[None], 1, (layer.inputs, 1)
+    assert not isinstance(layer, Gathering)
     channels, height, width = layer.window.shape
     if isinstance(layer, Picking):
         ones = np.ones((layer.window.taps.shape[1], channels, 1), np.int64)

@@ -44,10 +44,17 @@ def _run(
     for number, layer in enumerate(layers[:-1]):
         sums, limits = _sums(memory, number, x), _limits(memory, number)
         limits = limits[:, None, None] if layer.kernel else limits
-        on = sums > limits
-        beside = (sums - limits - 0.5).reshape(len(x), -1)
-        stages.append(Stage.of_bits(f"layer {number}", beside, on.reshape(len(x), -1)))
-        x = on.astype(np.int64)
+        far = [sums - limits[..., k] - 0.5 for k in range(layer.thresholds)]
+        count = sum((one > 0).astype(np.int64) for one in far)
+        name, levels = f"layer {number}", np.asarray(count).reshape(len(x), -1)
+        nearest = np.take_along_axis(np.array(far), np.abs(far).argmin(axis=0)[None], axis=0)[0]
+        beside = nearest.reshape(len(x), -1)
+        if layer.thresholds == 1:
+            stages.append(Stage.of_bits(name, beside, levels > 0))
+            x = np.asarray(count)
+        else:
+            stages.append(Stage.of_levels(name, beside, levels))
+            x = np.asarray(count) - 1
         if memory.design.pools_behind(number):
             x = x.reshape(*x.shape[:2], x.shape[2] // 2, 2, -1, 2).max(axis=(3, 5))
         if layer.kernel and not layers[number + 1].kernel:
@@ -55,8 +62,9 @@ def _run(
     number = len(layers) - 1
     matches = _sums(memory, number, x)[:, :outputs]
     if last == "matches" or memory.design.is_conv or memory.thresholds[number] is None:
-        return np.asarray(2.0 * matches - layers[number].width)
-    limits = _limits(memory, number)[:outputs]
+        is_counted = memory.design.counts_matches(number)
+        return np.asarray(2.0 * matches - layers[number].width if is_counted else matches)
+    limits = _limits(memory, number)[:outputs, 0]
     on = matches > limits
     stages.append(Stage.of_bits(f"layer {number}", matches - limits - 0.5, on))
     return np.where(on, 2.0 * np.arange(1, outputs + 1), 0.0)
@@ -65,28 +73,35 @@ def _run(
 def _limits(memory: Memory, number: int) -> Array:
     held, layer = memory.thresholds[number], memory.design.layers[number]
     assert held is not None
-    return np.array([held[n % layer.pe, n // layer.pe] for n in range(held.size)])
+    return np.array([held[n % layer.pe, n // layer.pe] for n in range(held.shape[0] * held.shape[1])])
 
 
 def _sums(memory: Memory, number: int, x: Array) -> Array:
-    """Return match counts; for the first layer of a convolutional design, twice the sum of its products."""
+    """Return match counts, or plain sums if not all numbers are bits; for the first layer of a convolutional
+    design, twice the sum of its products.
+    """
     layer, words = memory.design.layers[number], memory.weights[number]
     rows = np.array([_row(words, layer, n) for n in range(words.size // layer.words)])
     if layer.kernel:
         x = _windows(x, layer)
-    signs, values = 2 * rows.astype(np.float32) - 1, x.astype(np.float32)  # integers far below 2 ** 24
+    values = x.astype(np.float32)  # integers far below 2 ** 24
     if number == 0 and memory.design.is_conv:
-        sums = 2 * (values @ signs.T)
+        sums = 2 * (values @ rows.T)
     else:
-        sums = ((2 * values - 1) @ signs.T + rows.shape[1]) / 2
+        reads_bits = number == 0 or memory.design.layers[number - 1].thresholds == 1
+        sums = (2 * values - 1 if reads_bits else values) @ rows.T
+        if memory.design.counts_matches(number):
+            sums = (sums + rows.shape[1]) / 2
     return np.moveaxis(sums, -1, 1) if layer.kernel else sums
 
 
 def _row(words: Array, layer: Folding, neuron: int) -> Array:
-    """Return the bits of a neuron: lowest bit first in every word of its element."""
+    """Return the weights of a neuron: lowest bits first in every word of its element."""
     start = neuron // layer.pe * layer.words
     bytes_ = words[neuron % layer.pe, start : start + layer.words].astype("<u8").view(np.uint8)
-    return np.unpackbits(bytes_, bitorder="little").reshape(-1, 64)[:, : layer.simd].reshape(-1)
+    bits = np.unpackbits(bytes_, bitorder="little").reshape(-1, 64)[:, : layer.simd * layer.bits].reshape(-1)
+    low, *high = (bits[k :: layer.bits].astype(np.float32) for k in range(layer.bits))
+    return np.asarray(low - 2 * high[0] if high else 2 * low - 1)
 
 
 def _windows(x: Array, layer: Folding) -> Array:

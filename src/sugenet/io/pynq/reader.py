@@ -6,11 +6,14 @@ comes from ``config.h``, or from one of the two published designs.
 A neuron fires iff its match count is *above* its threshold. M > T is 2 M - n >= 2 T - n + 1, and since sums
 are two apart, the bias n - 1 - 2 T is never met. The first layer of a convolutional design adds fixed-point
 numbers q / 128 and compares the sum with T / 256.
+
+With 2-bit activations a neuron has two thresholds, and its value is -1 plus the number of them that its sum
+is above. Sums are then plain: a weight bit is -1 or +1, and 2-bit weights are in two's complement.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -27,6 +30,7 @@ from sugenet.io.exact.ops import (
     MaxPool,
     Op,
     OpChain,
+    Quantize,
     Sign,
     numbers,
     rounded,
@@ -72,6 +76,10 @@ class Folding:
     channels: int = 0
     side: int = 0
     """Side of the square maps that a convolution reads."""
+    bits: int = 1
+    """Bits of a weight."""
+    thresholds: int = 1
+    """Thresholds per neuron: two with 2-bit activations."""
 
     @property
     def words(self) -> int:
@@ -102,6 +110,13 @@ class _Design:
         """Whether it reads pixels in fixed point; otherwise they are bits."""
         return bool(self.layers[0].kernel)
 
+    def counts_matches(self, number: int) -> bool:
+        """Return whether thresholds of a layer are on match counts, not on plain sums: if all its numbers are
+        bits.
+        """
+        before = self.layers[number - 1].thresholds if number else 1
+        return self.layers[number].bits == self.layers[number].thresholds == before == 1
+
     def pools_behind(self, number: int) -> bool:
         """Return whether maps are pooled two by two after a layer, by the size that the next one reads."""
         here, after = self.layers[number : number + 2]
@@ -118,33 +133,47 @@ def _conv(channels: int, side: int, out: int, simd: int, pe: int) -> Folding:
     return Folding(9 * channels, out, simd, pe, 3, channels, side)
 
 
+def _wider(layers: Sequence[Folding], bits: int = 1) -> tuple[Folding, ...]:
+    """Return layers with 2-bit activations, except the last."""
+    return (*(replace(one, thresholds=2, bits=bits) for one in layers[:-1]), replace(layers[-1], bits=bits))
+
+
+_LFC = (
+    Folding(832, 1024, 64, 32),
+    Folding(1024, 1024, 32, 64),
+    Folding(1024, 1024, 64, 32),
+    Folding(1024, 64, 8, 16),
+)
+_CNV = (
+    _conv(3, 32, 64, 3, 16),
+    _conv(64, 30, 64, 32, 32),
+    _conv(64, 14, 128, 32, 16),
+    _conv(128, 12, 128, 32, 16),
+    _conv(128, 5, 256, 32, 4),
+    _conv(256, 3, 256, 32, 1),
+    Folding(256, 512, 4, 1),
+    Folding(512, 512, 8, 1),
+    Folding(512, 64, 1, 4),
+)
+_CNV_2 = (
+    _conv(3, 32, 64, 3, 8),
+    _conv(64, 30, 64, 16, 16),
+    _conv(64, 14, 128, 16, 8),
+    _conv(128, 12, 128, 16, 8),
+    _conv(128, 5, 256, 8, 4),
+    _conv(256, 3, 256, 8, 1),
+    Folding(256, 512, 2, 1),
+    Folding(512, 512, 2, 2),
+    Folding(512, 64, 1, 4),
+)
 DESIGNS: Mapping[str, _Design] = {
-    "lfcW1A1": _Design(
-        "lfcW1A1",
-        (
-            Folding(832, 1024, 64, 32),
-            Folding(1024, 1024, 32, 64),
-            Folding(1024, 1024, 64, 32),
-            Folding(1024, 64, 8, 16),
-        ),
-        features=784,
-    ),
-    "cnvW1A1": _Design(
-        "cnvW1A1",
-        (
-            _conv(3, 32, 64, 3, 16),
-            _conv(64, 30, 64, 32, 32),
-            _conv(64, 14, 128, 32, 16),
-            _conv(128, 12, 128, 32, 16),
-            _conv(128, 5, 256, 32, 4),
-            _conv(256, 3, 256, 32, 1),
-            Folding(256, 512, 4, 1),
-            Folding(512, 512, 8, 1),
-            Folding(512, 64, 1, 4),
-        ),
-    ),
+    "lfcW1A1": _Design("lfcW1A1", _LFC, features=784),
+    "lfcW1A2": _Design("lfcW1A2", _wider(_LFC), features=784),
+    "cnvW1A1": _Design("cnvW1A1", _CNV),
+    "cnvW1A2": _Design("cnvW1A2", _wider(_CNV)),
+    "cnvW2A2": _Design("cnvW2A2", _wider(_CNV_2, bits=2)),
 }
-"""The published designs, which are the same in all versions with one bit for weights and activations."""
+"""The published designs. W is followed by the bits of a weight, A by those of an activation."""
 
 
 def _design_named(design: str | Path) -> _Design:
@@ -156,14 +185,19 @@ def _design_named(design: str | Path) -> _Design:
     raise FileError(f"design={str(design)!r} is not one of {', '.join(DESIGNS)}, nor a path of a config.h.")
 
 
-def _design_of_files(elements: Sequence[int]) -> _Design:
-    """Return the published design whose layers have these numbers of processing elements."""
+def _design_of_files(elements: Sequence[int], thresholds: int) -> _Design:
+    """Return the published design whose layers have these numbers of processing elements, and whose first
+    layer has so many thresholds in each.
+    """
     for design in DESIGNS.values():
-        if [layer.pe for layer in design.layers] == list(elements):
+        first = design.layers[0]
+        wanted = first.thresholds * first.height // first.pe
+        if [layer.pe for layer in design.layers] == list(elements) and wanted == thresholds:
             return design
     raise FileError(
-        f"its {len(elements)} layers have {', '.join(map(str, elements))} processing elements, as neither "
-        f"{' nor '.join(DESIGNS)} has. Give the config.h that it was made with: design='.../config.h'."
+        f"its {len(elements)} layers have {', '.join(map(str, elements))} processing elements, and the first "
+        f"has {thresholds} thresholds in each, unlike {', '.join(DESIGNS)}. Give the config.h that it was "
+        "made with: design='.../config.h'."
     )
 
 
@@ -218,27 +252,29 @@ def _folding(what: str, defines: Mapping[str, int], *, last: bool) -> Folding:
         )
         return defines[name]
 
-    weights, activations = (defines.get(f"{kind}PI", 1) + defines.get(f"{kind}PF", 0) for kind in "WA")
+    (bits, part), (activations, other) = ((defines.get(f"{k}PI", 1), defines.get(f"{k}PF", 0)) for k in "WA")
     refuse_if(
-        weights != 1 or (activations != 1 and not last),
-        f"{what} has {weights}-bit weights and {activations}-bit activations. Folders of one bit (W1A1) are "
-        "read; for W1A2 and W2A2 export the trained network to QONNX: sg.read_onnx.",
+        bits not in (1, 2) or part or (not last and (activations not in (1, 2) or other)),
+        f"{what} has weights of {bits}.{part} bits and activations of {activations}.{other} bits. Folders of "
+        "1 and 2 bits without fractions are read; for others export the trained network to QONNX: "
+        "sg.read_onnx.",
     )
+    more = {"bits": bits, "thresholds": 1 if last else activations}
     simd, pe = size("SIMD"), size("PE")
     if "K" in defines:
         kernel, channels, side = size("K"), size("IFM_CH"), size("IFM_DIM")
-        folding = Folding(kernel**2 * channels, size("OFM_CH"), simd, pe, kernel, channels, side)
+        folding = Folding(kernel**2 * channels, size("OFM_CH"), simd, pe, kernel, channels, side, **more)
         refuse_if(
             folding.out_side != size("OFM_DIM"),
             f"{what}: windows of {kernel} over {side} pixels give {folding.out_side}, "
             f"not {defines['OFM_DIM']}.",
         )
     else:
-        folding = Folding(size("MW"), size("MH"), simd, pe)
+        folding = Folding(size("MW"), size("MH"), simd, pe, **more)
     refuse_if(
-        simd > 64 or folding.width % simd or folding.height % pe,
+        simd * bits > 64 or folding.width % simd or folding.height % pe,
         what,
-        f"{folding.height} x {folding.width} weights cannot be folded by {pe} elements of {simd} bits.",
+        f"{folding.height} x {folding.width} weights cannot be folded by {pe} elements of {simd} weights.",
     )
     wanted = (folding.words * folding.height // pe, folding.height // pe)
     refuse_if(
@@ -264,7 +300,7 @@ class Memory:
     weights: tuple[npt.NDArray[np.uint64], ...]
     """For each layer, one row of words per element."""
     thresholds: tuple[Ints | None, ...]
-    """None if a layer has no thresholds."""
+    """For each element its neurons, and the thresholds of each; None if a layer has no thresholds."""
     classes: tuple[str, ...] | None
 
 
@@ -293,10 +329,12 @@ def read_memory(folder: str | Path, design: str | Path | None = None) -> Memory:
         rows = words.shape[1] // layer.words
         names -= {(str(number), str(pe), "weights") for pe in range(layer.pe)}
         if number < last or (str(number), "0", "thres") in names:
-            limits = _rows(path, number, layer, "thres", 1, short=number == last).astype(np.int64)
+            held = _rows(path, number, layer, "thres", layer.thresholds, short=number == last)
+            limits = held.astype(np.int64).reshape(layer.pe, -1, layer.thresholds)
             refuse_if(
                 limits.shape[1] < rows,
-                f"layer {number} has {rows} rows of weights an element, but {limits.shape[1]} thresholds.",
+                f"layer {number} has {rows} rows of weights an element, but thresholds for "
+                f"{limits.shape[1]}.",
             )
             thresholds.append(limits[:, :rows])
             names -= {(str(number), str(pe), "thres") for pe in range(layer.pe)}
@@ -329,7 +367,8 @@ def _design(folder: Path, names: set[tuple[str, ...]], design: str | Path | None
     elements = [
         sum(1 for number, _, kind in names if kind == "weights" and int(number) == layer) for layer in layers
     ]
-    return _design_of_files(elements)
+    first = folder / "0-0-thres.bin"
+    return _design_of_files(elements, first.stat().st_size // 8 if first.exists() else 0)
 
 
 def _rows(
@@ -350,7 +389,7 @@ def _rows(
         )
         row = np.frombuffer(data, "<u8")
         if len(row) != expected and not (short and 0 < len(row) < expected and len(row) % n_words == 0):
-            several = " (two a neuron: 2-bit activations, of which W1A1 has none)" * (
+            several = " (two per neuron, as for 2-bit activations)" * (
                 kind == "thres" and len(row) == 2 * expected
             )
             raise FileError(f"{path.name} has {len(row)} words{several}, but {expected} are needed.")
@@ -405,6 +444,13 @@ def chain_of_memory(
         Rounding of pixels to fixed point, if the first layer uses it.
     """
     design, count = memory.design, _outputs(memory, outputs)
+    first = design.layers[0]
+    refuse_if(first.bits == 2 and not first.kernel, "its first layer reads bits with 2-bit weights.")
+    for number, layer in enumerate(design.layers[1:-1], 1):
+        refuse_if(
+            bool(layer.kernel) and layer.thresholds == 1 and not design.counts_matches(number),
+            f"layer {number} is a convolution that gives bits, and reads 2-bit values or has 2-bit weights.",
+        )
     ops: list[Op]
     shape: tuple[int, ...]
     if design.is_conv:
@@ -462,48 +508,55 @@ def _outputs(memory: Memory, outputs: int | None) -> int:
     return count
 
 
-def _signs(memory: Memory, number: int) -> Doubles:
-    """Return weights of -1 and +1, one row per neuron."""
+def _weights(memory: Memory, number: int) -> Doubles:
+    """Return weights, one row per neuron: -1 and +1, or -2 to 1."""
     layer, words = memory.design.layers[number], memory.weights[number]
+    used = layer.simd * layer.bits
     refuse_if(
-        layer.simd < 64 and (words >> np.uint64(layer.simd)).any(),
-        f"layer {number} has words with more than {layer.simd} bits.",
+        used < 64 and (words >> np.uint64(used)).any(),
+        f"layer {number} has words with more than {used} bits.",
     )
-    bits = (words[..., None] >> np.arange(layer.simd, dtype=np.uint64)) & np.uint64(1)
-    rows = bits.reshape(layer.pe, -1, layer.width).swapaxes(0, 1).reshape(-1, layer.width)
-    return rows.astype(np.float64) * 2 - 1
+    lanes = words[..., None] >> (layer.bits * np.arange(layer.simd, dtype=np.uint64))
+    codes = (lanes & np.uint64(2**layer.bits - 1)).astype(np.float64)
+    values = 2 * codes - 1 if layer.bits == 1 else codes - 4 * (codes > 1)
+    return values.reshape(layer.pe, -1, layer.width).swapaxes(0, 1).reshape(-1, layer.width)
 
 
 def _limits(memory: Memory, number: int, rows: int, ends: tuple[int, int]) -> Doubles:
+    """Return the thresholds of each neuron in rising order."""
     held = required(memory.thresholds[number], f"layer {number} has no thresholds.")
-    limits = held.T.reshape(-1)[:rows]
+    limits = np.sort(held.swapaxes(0, 1).reshape(-1, held.shape[2])[:rows], axis=1)
     wrong = (limits < ends[0]) | (limits > ends[1])
-    first = int(np.argmax(wrong))
+    first = int(np.argmax(wrong.any(axis=1)))
     refuse_if(
         wrong.any(),
-        f"layer {number}, neuron {first}: its threshold {limits[first]} is not "
+        f"layer {number}, neuron {first}: its threshold {limits[first][wrong[first]][:1].sum()} is not "
         f"one of {ends[0]}..{ends[1]}, which the accelerator can hold.",
     )
     return limits.astype(np.float64)
 
 
 def _layer(memory: Memory, number: int, layer: Folding, shape: tuple[int, ...]) -> list[Op]:
-    where, signs = f"layer {number}", _signs(memory, number)
-    if not layer.kernel:
-        return [_dense(memory, number, signs, shape), Sign(where)]
-    if number == 0:  # twice the sum of q is an integer above T, or not
-        bias = -np.floor(_limits(memory, 0, len(signs), _FIXED) / 2) - 0.5
+    """Return a layer with its signs or levels."""
+    where, weights = f"layer {number}", _weights(memory, number)
+    ends = _FIXED if layer.kernel and number == 0 else _THRESHOLDS
+    limits, padded = _limits(memory, number, len(weights), ends), np.zeros(len(weights))
+    if layer.kernel and number == 0:
+        limits = limits / 2  # twice the sum of q is above T, or not
+    elif memory.design.counts_matches(number):
+        limits = 2 * limits - layer.width
+    if number == 0 and not layer.kernel:  # padding is always off, that is -1
+        padded, weights = -weights[:, shape[0] :].sum(axis=1), weights[:, : shape[0]]
+    bias, ops = padded if layer.thresholds > 1 else padded - np.floor(limits[:, 0]) - 0.5, list[Op]()
+    if layer.kernel:
+        kernel = weights.reshape(-1, layer.kernel, layer.kernel, layer.channels).transpose(0, 3, 1, 2)
+        ops.append(Convolution(where, np.ascontiguousarray(kernel), bias))
     else:
-        bias = layer.width - 1 - 2 * _limits(memory, number, len(signs), _THRESHOLDS)
-    kernel = signs.reshape(-1, layer.kernel, layer.kernel, layer.channels).transpose(0, 3, 1, 2)
-    return [Convolution(where, np.ascontiguousarray(kernel), bias), Sign(where)]
-
-
-def _dense(memory: Memory, number: int, signs: Doubles, shape: tuple[int, ...]) -> LinearOp:
-    bias = signs.shape[1] - 1 - 2 * _limits(memory, number, len(signs), _THRESHOLDS)
-    if number == 0:  # padding is always off, that is -1
-        bias, signs = bias - signs[:, shape[0] :].sum(axis=1), signs[:, : shape[0]]
-    return LinearOp(f"layer {number}", signs, bias)
+        ops.append(LinearOp(where, weights, bias))
+    if layer.thresholds == 1:
+        return [*ops, Sign(where)]
+    above = np.ones(layer.thresholds, bool)
+    return [*ops, Quantize(where, limits, above), Affine(where, np.ones(1), np.array([-1.0]))]
 
 
 def _last(
@@ -521,16 +574,16 @@ def _last(
         last == "bits" and not thresholds,
         "last='bits' is for designs whose last layer has thresholds. Leave it out.",
     )
-    signs, where = _signs(memory, number)[:count], f"layer {number}"
+    weights, where = _weights(memory, number)[:count], f"layer {number}"
     if last == "matches" or not thresholds:
         note = f"thresholds of {where}: the class of most matches is taken, not that of the highest bit"
         bias = None
         if number == 0:  # padding is always off, that is -1
-            bias, signs = -signs[:, shape[0] :].sum(axis=1), signs[:, : shape[0]]
-        return [LinearOp(where, signs, bias)], (note,) if thresholds else ()
+            bias, weights = -weights[:, shape[0] :].sum(axis=1), weights[:, : shape[0]]
+        return [LinearOp(where, weights, bias)], (note,) if thresholds else ()
     indices = np.arange(1.0, count + 1)
-    return [
-        _dense(memory, number, signs, shape),
-        Sign(where),
-        LinearOp("highest bit", np.diag(indices), indices),
-    ], ()
+    linear, sign = _layer(memory, number, memory.design.layers[number], shape)
+    assert isinstance(linear, LinearOp)
+    assert linear.bias is not None
+    some = replace(linear, weights=linear.weights[:count], bias=linear.bias[:count])
+    return [some, sign, LinearOp("highest bit", np.diag(indices), indices)], ()
