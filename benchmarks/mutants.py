@@ -75,15 +75,21 @@ def seeded(chosen: Iterable[Fault], root: Path) -> Iterator[None]:
             path.write_text(text)
 
 
+def environment(root: Path) -> dict[str, str]:
+    """The environment in which the source of a copy is imported."""
+    inherited = os.environ.get("PYTHONPATH")
+    return os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(root / "src"), *([inherited] if inherited else [])])
+    }
+
+
 def run(root: Path, *options: str, marked: str = "not slow") -> list[str]:
     """Run tests; the names of those that failed."""
-    inherited = os.environ.get("PYTHONPATH")
-    where = os.pathsep.join([str(root / "src"), *([inherited] if inherited else [])])
     try:
         done = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", "-m", marked, "-p", "no:cacheprovider", *options],
             cwd=root,
-            env=os.environ | {"PYTHONPATH": where},
+            env=environment(root),
             capture_output=True,
             text=True,
             check=False,
@@ -178,8 +184,13 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         copies: SimpleQueue[Path] = SimpleQueue()
-        for number in range(options.jobs):
-            copies.put(copy_of(options.root, Path(folder) / str(number)))
+        first = copy_of(options.root, Path(folder) / "0")
+        if not options.quick:  # tests that hold the clock never end while kernels are missing
+            warm_up = [sys.executable, "-m", "sugenet", "warm-up", "--quiet"]
+            subprocess.run(warm_up, cwd=first, env=environment(first), check=True)
+        copies.put(first)
+        for number in range(1, options.jobs):  # with the compiled kernels
+            copies.put(Path(shutil.copytree(first, Path(folder) / str(number))))
 
         def attempt(fault: Fault) -> tuple[str | None, float]:
             root, start = copies.get(), perf_counter()
