@@ -401,7 +401,11 @@ def test_words_are_not_compared_by_the_alphabet():
         == discrimax(scale.levels, [*scale.levels[:2], scale.levels[0]])
         == 1
     )
-    for wrong in (lambda: leximin(["good", "bad"]), lambda: discrimax(["good"], ["bad"])):
+    for wrong in (
+        lambda: leximin(["good", "bad"]),
+        lambda: discrimax(["good"], ["bad"]),
+        lambda: leximax([float("nan"), 1]),
+    ):
         with pytest.raises(ScaleError, match="is not a number"):
             wrong()
     with pytest.raises(CapacityError, match="values is 3"):

@@ -122,10 +122,10 @@ def _read(values: Iterable[Any], scale: Scale | None) -> list[Value]:
     if scale is not None:
         need_scale(scale)
         return [scale.check(value, "a value") for value in row]
-    strange = next((value for value in row if not isinstance(value, Level | Real)), None)
-    if strange is not None:
+    strange = [value for value in row if not isinstance(value, Level | Real) or value != value]  # noqa: PLR0124 NaN
+    if strange:
         raise ScaleError(
-            f"the value {plain(strange)!r} is not a number. Give the scale that has its level: scale=..."
+            f"the value {plain(strange[0])!r} is not a number. Give the scale that has its level: scale=..."
         )
     return row
 
