@@ -184,6 +184,17 @@ def test_wrong_rules_are_refused(variables, rules, said):
         make()
 
 
+def test_many_samples_of_a_large_premise_are_inferred_one_part_at_a_time():
+    values = range(200)  # 40,000 combinations, so that 53 samples are one part too many
+    base = RuleBase.of({"a": values, "b": values, "c": "01"}, ["if a = b then c = 1"])
+    samples = [
+        {"a": {v: int(v == k) for v in values}, "b": {v: int(v == 50) for v in values}} for k in range(53)
+    ]
+    found = base.infer_each(samples)
+    assert [one["c"]["1"] for one in found] == [int(k == 50) for k in range(53)]
+    assert [one["c"]["0"] for one in found] == [int(k != 50) for k in range(53)]
+
+
 def test_a_premise_that_never_holds_limits_the_conclusion():
     base = RuleBase.of(
         {"a": "01", "b": "01"}, ["if false then b = 1 (s = 0.25, r = 0)", "if true then b in {0, 1}"]

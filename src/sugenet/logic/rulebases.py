@@ -37,6 +37,8 @@ __all__ = ["PossibilisticRule", "RuleBase"]
 
 _MOST = 1 << 16
 """Maximum number of combinations of values of a condition that is not a conjunction."""
+_CELLS = 1 << 21
+"""Combinations of values, over all samples, that are compared at a time."""
 _SPLIT = re.compile(r"\s*if\s+(.+?)\s+then\s+(.+?)(?:\s*\(s = ([^,()]+), r = ([^,()]+)\)\s*)?", re.DOTALL)
 _ONE = Fraction(1)
 
@@ -309,16 +311,20 @@ class RuleBase(ShortRepr):
         possible = np.full(n_samples, n_levels - 1, dtype=np.int64)
         contrary = np.zeros(n_samples, dtype=np.int64)
         for indices, truth in self._premises[index]:
-            parts = [
-                np.full([n_samples] + [1] * len(indices), n_levels - 1)
-            ]  # alone if nothing is read: false
-            for k, position in enumerate(indices):
-                shape = [n_samples] + [1] * len(indices)
-                shape[k + 1] = truth.shape[k]
-                parts.append(tables[names[position]].reshape(shape))
-            joint = np.broadcast_to(reduce(np.minimum, parts), (n_samples, *truth.shape))
-            possible = np.minimum(possible, joint[:, truth].max(axis=1, initial=0))
-            contrary = np.maximum(contrary, joint[:, ~truth].max(axis=1, initial=0))
+            step = max(1, _CELLS // max(truth.size, 1))
+            for start in range(0, n_samples, step):
+                some = slice(start, start + step)
+                count = len(possible[some])
+                parts = [
+                    np.full([count] + [1] * len(indices), n_levels - 1)
+                ]  # alone if nothing is read: false
+                for k, position in enumerate(indices):
+                    shape = [count] + [1] * len(indices)
+                    shape[k + 1] = truth.shape[k]
+                    parts.append(tables[names[position]][some].reshape(shape))
+                joint = np.broadcast_to(reduce(np.minimum, parts), (count, *truth.shape))
+                possible[some] = np.minimum(possible[some], joint[:, truth].max(axis=1, initial=0))
+                contrary[some] = np.maximum(contrary[some], joint[:, ~truth].max(axis=1, initial=0))
         return possible, contrary
 
     def _tables(
