@@ -328,9 +328,27 @@ def test_not_all_reasons_are_claimed_when_the_time_was_up(monkeypatch):
 
 def test_not_all_reasons_are_claimed_when_a_set_stays_open(monkeypatch):
     monkeypatch.setattr(_Search, "_list_contrasts", lambda self: None)
-    monkeypatch.setattr(Oracle, "ask", lambda self, fixed: None)
+    monkeypatch.setattr(Oracle, "ask", lambda self, fixed, **_: None)
     answer = sg.why(VOTE, [1, 1, 1, -1], sg.AnyInput(), n="all")
     assert not answer.all_reasons
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_features_that_stay_open_are_asked_about_again(seed, monkeypatch):
+    rng, first, ask = np.random.default_rng(seed), set(), Oracle.ask
+
+    def hesitant(self, fixed, **options):
+        if len(first) == 1:
+            return ask(self, fixed, **options)
+        first.add(fixed)
+        return None
+
+    monkeypatch.setattr(_Search, "_list_contrasts", lambda self: None)
+    monkeypatch.setattr(Oracle, "ask", hesitant)
+    network = random_network(rng, features=6, depth=3, width=5)
+    answer = sg.why(network, random_sample(network, rng), sg.AnyInput())
+    assert answer.status in ("minimal", "minimum")
+    assert sg.check(answer, network)
 
 
 def test_under_a_time_limit_a_minimum_not_found_leaves_a_minimal_reason(monkeypatch):

@@ -97,6 +97,8 @@ class Influence(Plottable):
             small, large = ends if sign > 0 else ends[::-1]
             low += sign * part * small
             high += sign * part * large
+        if size == 1:  # the share grows with the set, so the true value is not negative
+            low = max(low, Fraction(0))
         return low / total, high / total
 
     def _importance(self, chosen: Sequence[int]) -> Importance:
@@ -240,6 +242,8 @@ def influence_of(
             break
         clock.tell(f"importance of groups: {len(asked):,} samples")
         turned, steady = _turned(network, network.encoder.values(row), groups, clock)
+        if clock.up() and not all(a or b for a, b in zip(turned, steady, strict=True)):
+            break  # this sample has open questions because the time was up
         asked.append(number)
         for mask in range(count):
             lower[mask] += turned[mask]

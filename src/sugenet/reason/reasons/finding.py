@@ -32,6 +32,10 @@ _NEAREST = 5.0
 """Seconds for finding the region of a reason, if none is given."""
 _EXAMPLES = 80
 """Number of counterexamples that order features in networks with several hidden layers."""
+_EXAMPLES_SHARE = 0.25
+"""Share of the time for them; large networks need the rest to free features."""
+_ASK_SHARE = 0.1
+"""Share of the remaining time for one feature; if it stays open, it is asked about again at the end."""
 _AFTER_INTERRUPT = 1.0
 """Seconds for the proof of a reason after Ctrl-C."""
 
@@ -460,14 +464,32 @@ class _Search:
                 high = middle - 1
         enough = frozenset(order[low:])
         oracle.sufficient.append(enough)
-        for feature in order[low:]:
-            if self.minimal is None or oracle.clock.up():
-                break
-            if feature not in enough or oracle.known(enough - {feature}) is False:
+        rest, at, step, clock = order[low:], 0, 1, oracle.clock
+        while at < len(rest) and self.minimal is not None and not clock.up():
+            chunk = enough.intersection(rest[at : at + step])
+            if step > 1:  # bounds freed the last ones, so they may free several at once
+                if oracle.known(enough - chunk) is not False and oracle.frees(enough, chunk):
+                    enough, at, step = enough - chunk, at + step, 2 * step
+                    clock.tell(f"{len(enough)} features suffice")
+                else:
+                    step //= 2
                 continue
-            if oracle.ask(enough - {feature}):
-                enough = oracle.enough(enough - {feature})
-                oracle.clock.tell(f"{len(enough)} features suffice")
+            at += 1
+            if not chunk or oracle.known(enough - chunk) is False:
+                continue
+            if deep and oracle.frees(enough, chunk):
+                enough, step = enough - chunk, 2
+                clock.tell(f"{len(enough)} features suffice")
+                continue
+            is_first = at <= len(order) - low
+            oracle.clock = clock.share(_ASK_SHARE) if is_first else clock
+            answer = oracle.ask(enough - chunk, bounds=not deep)
+            oracle.clock = clock
+            if answer:
+                enough = oracle.enough(enough - chunk)
+                clock.tell(f"{len(enough)} features suffice")
+            elif answer is None and is_first:
+                rest += chunk  # again at the end, with all the time that is left
             elif deep:
                 oracle.exchange(enough)
         return enough
@@ -478,10 +500,10 @@ class _Search:
         With several hidden layers, proofs are by exhaustion. A few free features that fail soon are then
         better than many that hold for long.
         """
-        oracle = self.oracle
+        oracle, clock = self.oracle, self.oracle.clock.share(_EXAMPLES_SHARE)
         for turn in range(_EXAMPLES):
-            moves = search(oracle.problem, oracle.clock, turn=turn, light=False)
-            if moves is None or oracle.clock.up():
+            moves = search(oracle.problem, clock, turn=turn, light=False)
+            if moves is None or clock.up():
                 break
             oracle.learn(moves)
         often = Counter(feature for contrast in oracle.contrasts for feature in contrast.features)

@@ -96,17 +96,27 @@ class Oracle:
             return False
         return True if any(enough <= fixed for enough in self.sufficient) else None
 
-    def ask(self, fixed: Features) -> bool | None:
-        """Return whether a set of features is sufficient; None if undecided."""
+    def ask(self, fixed: Features, *, bounds: bool = True) -> bool | None:
+        """Return whether a set of features is sufficient; None if undecided.
+
+        `bounds=False`: bounds alone were tried before.
+        """
         answer = self.known(fixed)
         if answer is not None or self.clock.up():
             return answer
         problem = self.freed(fixed)
-        if self.is_bounded(problem):
+        if bounds and self.is_bounded(problem):
             self.sufficient.append(fixed)
             return True
         walked = _is_small(problem) or self._solver is None
         return self._decided(problem, fixed) if walked else self._solved(fixed)
+
+    def frees(self, enough: Features, chunk: Features) -> bool:
+        """Return whether bounds alone prove that a sufficient set suffices without some of its features."""
+        is_free = self.is_bounded(self.freed(enough - chunk))
+        if is_free:
+            self.sufficient.append(enough - chunk)
+        return is_free
 
     def is_bounded(self, problem: Problem) -> bool:
         """Return whether bounds alone exclude every violation."""
