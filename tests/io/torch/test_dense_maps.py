@@ -1,4 +1,4 @@
-"""Layers between maps that are not convolutions: transposed convolutions, adaptive averages whose windows
+"""Layers between maps that are not convolutions: transposed convolutions, adaptive pools whose windows
 differ in size, and linear layers along the last axis.
 """
 
@@ -35,6 +35,7 @@ MODELS = {
     ),
     "transposed row": ((2, 5), [nn.ConvTranspose1d(2, 3, 2, stride=2), nn.BatchNorm1d(3), Sign()]),
     "adaptive": ((2, 5, 7), [nn.AdaptiveAvgPool2d((3, 4)), norm(2), Sign()]),
+    "adaptive max of signs": ((2, 5, 7), [nn.AdaptiveMaxPool2d((3, 4)), nn.Conv2d(2, 3, 2), norm(3), Sign()]),
     "last axis": ((3, 5), [nn.Linear(5, 4), nn.BatchNorm1d(3), Sign()]),
     "last axis of maps": ((2, 3, 4), [nn.Linear(4, 5, bias=False), Sign()]),
 }
@@ -62,7 +63,7 @@ def test_layers_between_maps_are_equal_to_pytorch(name):
 
 def test_what_is_not_read_is_refused_by_name():
     for layer, message in (
-        (nn.AdaptiveMaxPool2d((3, 4)), "Its windows differ in size"),
+        (nn.Sequential(nn.Conv2d(2, 2, 2), nn.AdaptiveMaxPool2d((4, 3))), "Put a sign before it"),
         (nn.ConvTranspose3d(2, 2, 1), "Only convolutions in one or two dimensions"),
         (nn.ConvTranspose2d(2, 64, 9, stride=8), "As a dense layer it has"),
     ):

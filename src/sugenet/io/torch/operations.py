@@ -9,6 +9,7 @@ final operations that keep the largest score the largest.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import product
 from math import inf, prod
 from typing import Any
 
@@ -25,6 +26,7 @@ from sugenet.io.exact.ops import (
     MaxPool,
     Op,
     Pad,
+    Sign,
     numbers,
 )
 from sugenet.io.torch.piecewise import Piecewise
@@ -642,27 +644,53 @@ def _average_pool(call: Call) -> Signal:
 def _adaptive(call: Call) -> Signal:
     signal = _maps(call)
     sizes, wanted = signal.node.shape[1:], _two(call.args["output_size"])
+    is_max = call.name == "adaptive_max_pool2d"
     if any(size % out for size, out in zip(sizes, wanted, strict=True)):
-        call.refuse_if(
-            call.name == "adaptive_max_pool2d",
-            f"Its windows differ in size: {wanted} from {sizes}. Use a size that divides.",
-        )
-        channels = signal.node.shape[0]
-        rows = _dense(call, (channels, *wanted), signal.node.shape, object)
-        rows[...] = Fraction(0)
-        for y, x in np.ndindex(*wanted):
-            (top, bottom), (left, right) = (
-                (at * size // out, -(-(at + 1) * size // out))
-                for at, size, out in zip((y, x), sizes, wanted, strict=True)
-            )
-            share = Fraction(1, (bottom - top) * (right - left))
-            for c in range(channels):
-                rows[c, y, x, c, top:bottom, left:right] = share
-        maps = (channels, *wanted)
-        return _grown(call, signal, LinearOp(call.where, rows.reshape(prod(maps), -1), None, maps))
+        return _uneven_max(call, signal, wanted) if is_max else _uneven_average(call, signal, wanted)
     kernel = sizes[0] // wanted[0], sizes[1] // wanted[1]
-    pool = MaxPool if call.name == "adaptive_max_pool2d" else AveragePool
-    return _grown(call, signal, pool(call.where, kernel, kernel))
+    return _grown(call, signal, (MaxPool if is_max else AveragePool)(call.where, kernel, kernel))
+
+
+def _bounds(size: int, count: int) -> list[tuple[int, int]]:
+    """Return the first pixel of each window along one axis, and the one after its last."""
+    return [(at * size // count, -(-(at + 1) * size // count)) for at in range(count)]
+
+
+def _uneven_average(call: Call, signal: Signal, wanted: tuple[int, int]) -> Signal:
+    channels, *sizes = signal.node.shape
+    rows = _dense(call, (channels, *wanted), signal.node.shape, object)
+    rows[...] = Fraction(0)
+    windows = product(*(enumerate(_bounds(*pair)) for pair in zip(sizes, wanted, strict=True)))
+    for (y, (top, bottom)), (x, (left, right)) in windows:
+        share = Fraction(1, (bottom - top) * (right - left))
+        for c in range(channels):
+            rows[c, y, x, c, top:bottom, left:right] = share
+    maps = (channels, *wanted)
+    return _grown(call, signal, LinearOp(call.where, rows.reshape(prod(maps), -1), None, maps))
+
+
+def _uneven_max(call: Call, signal: Signal, wanted: tuple[int, int]) -> Signal:
+    """Read windows of different sizes as windows of one size, in which the last pixel is repeated."""
+    channels, *sizes = signal.node.shape
+    sign = signal.node.op
+    if not isinstance(sign, Sign):
+        raise call.refused(
+            f"Its windows differ in size: {wanted} from {tuple(sizes)}. Put a sign before it, or use a size "
+            "that divides."
+        )
+    picked, kernel = [], []
+    for size, count in zip(sizes, wanted, strict=True):
+        bounds = _bounds(size, count)
+        kernel.append(max(end - start for start, end in bounds))
+        picked.append([min(start + k, end - 1) for start, end in bounds for k in range(kernel[-1])])
+    maps = (channels, len(picked[0]), len(picked[1]))
+    rows = _dense(call, maps, signal.node.shape, np.int8)
+    for (y, top), (x, left) in product(*map(enumerate, picked)):
+        rows[range(channels), y, x, range(channels), top, left] = 1
+    node = signal.node.then(LinearOp(call.where, rows.reshape(prod(maps), -1), None, maps))
+    node = node.then(replace(sign, where=call.where))  # copies of signs are signs
+    window = kernel[0], kernel[1]
+    return natural(node.then(MaxPool(call.where, window, window), call.result), call.result.shape[1:])
 
 
 def _reduced(call: Call) -> Signal:
