@@ -5,6 +5,7 @@ from math import inf
 import pytest
 
 import sugenet as sg
+from benchmarks.ladder import LOSS, distance, follow
 from sugenet.engines import ladder
 from sugenet.engines.ladder import RUNGS, Facts
 from sugenet.problem.goal import loses
@@ -40,3 +41,19 @@ def test_a_longer_walk_comes_after_the_search():
     few, many = ([e.name for e in ladder._ladder(problem_of("digits", sg.Hamming(r)))] for r in (2, 6))
     assert few.index("flips") < few.index("search")
     assert many.index("search") < many.index("flips")
+
+
+def test_the_ladder_loses_nothing_on_problems_whose_engines_were_measured():
+    found = distance(6, with_zoo=False)
+    assert found["problems"] > 20
+    assert not found["left_open"]
+    assert found["over_before"] <= LOSS
+
+
+def test_following_the_ladder_adds_what_leaves_a_problem_open():
+    problem = problem_of("digits", sg.Hamming(2))
+    times = {"prepare": (1.0, False), "bounds": (2.0, False), "flips": (4.0, True), "search": (8.0, True)}
+    assert follow(problem, times) == (7.0, True)
+    assert follow(problem, times | {"bounds": (2.0, True)}) == (3.0, True)
+    is_open = {name: (seconds, False) for name, (seconds, _) in times.items()}
+    assert follow(problem, is_open) == (15.0, False)

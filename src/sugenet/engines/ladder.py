@@ -13,7 +13,8 @@ Engines by name:
 - the solvers ``cpsat``, ``pysat`` and ``exact``
 
 `RUNGS` is the table: which engine applies when, how many seconds it is expected to take, and how long it may
-take. ``python -m benchmarks.ladder`` measures the engines and prints its fit beside the table.
+take. ``python -m benchmarks.ladder --fit`` measures the engines and prints its fit beside the table. Without
+``--fit`` it says how far the ladder is from the best engine of each problem.
 """
 
 from collections.abc import Callable
