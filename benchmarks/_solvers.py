@@ -9,6 +9,7 @@ import json
 import os
 import sys
 import time
+from importlib import import_module
 from importlib.metadata import version
 from threading import Timer
 
@@ -204,27 +205,30 @@ def marabou(ask):
         query.addEquation(equation)
     options = Marabou.createOptions(verbosity=0, timeoutInSeconds=max(1, round(ask["limit"])))
     status, values, _ = MarabouCore.solve(query, options, "")
+    if status == "ERROR":
+        raise RuntimeError("Marabou ended with an error of its own")
     if status == "sat":
         return {"outcome": "some", "true": [v + 1 for v in range(last) if values[v] > 0]}
     return {"outcome": "none" if status == "unsat" else "open"}
 
 
 SOLVERS = {
-    "Exact": (exact, "Exact"),
-    "SCIP": (scip, "PySCIPOpt"),
-    "HiGHS": (highs, "highspy"),
-    "CP-SAT": (cpsat, "ortools"),
-    "Glucose": (pysat, "python-sat"),
-    "CaDiCaL": (pysat, "python-sat"),
-    "Marabou": (marabou, "maraboupy"),
+    "Exact": (exact, "Exact", "exact"),
+    "SCIP": (scip, "PySCIPOpt", "pyscipopt"),
+    "HiGHS": (highs, "highspy", "highspy"),
+    "CP-SAT": (cpsat, "ortools", "ortools.sat.python.cp_model"),
+    "Glucose": (pysat, "python-sat", "pysat.solvers"),
+    "CaDiCaL": (pysat, "python-sat", "pysat.solvers"),
+    "Marabou": (marabou, "maraboupy", "maraboupy.Marabou"),
 }
 
 
 def main():
-    solve, package = SOLVERS[sys.argv[1]]
+    solve, package, module = SOLVERS[sys.argv[1]]
     # solvers print what they like: that goes elsewhere
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
+    import_module(module)  # before any question, so that it does not count
     print(json.dumps({"version": version(package)}), file=answers, flush=True)
     for line in sys.stdin:
         ask = json.loads(line)
