@@ -1,5 +1,5 @@
 """The same questions to sugenet and to other solvers, in turns: ``python -m benchmarks.peers [--quick]
-[--seconds S] [--samples N]``.
+[--seconds S] [--samples N] [--processor]``.
 
 The others are Exact, SCIP, HiGHS, CP-SAT, Glucose and CaDiCaL (of PySAT) and Marabou. Each gets an
 environment of its own outside the tree, which is made once. A package that cannot be installed is named.
@@ -11,7 +11,8 @@ the neurons that our bounds settle are already constant. Writing them is not cou
 Marabou gets the same gates as signs of sums, and each bit as the sign of a free real. The time of sugenet is
 that of the question, with its certificate, which is checked afterwards. All have the same limit, and as many
 threads as they use, up to one per core. Every violation is replayed by the definition. A row compares times
-over the questions that sugenet or the solver decided; an open one counts with the limit.
+over the questions that sugenet or the solver decided; an open one counts with the limit. On a machine that
+others use, ``--processor`` compares the processor time of all threads instead.
 """
 
 from __future__ import annotations
@@ -77,6 +78,8 @@ class Case:
     asks: str = "decide"
     answers: dict[str, tuple[str, Any]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
+    processor: dict[str, float] = field(default_factory=dict)
+    """Seconds of all threads."""
 
     @property
     def question(self) -> Any:
@@ -122,7 +125,7 @@ def cases(zoo: Path, quick: bool, few: int) -> Iterator[Case]:
 
 def ours(case: Case, limit: float) -> None:
     """Ask sugenet; certificates are checked outside of the time."""
-    start = time.perf_counter()
+    start, used = time.perf_counter(), time.process_time()
     if case.asks == "minimum":
         cost = {"L0": sg.L0, "Hamming": sg.Hamming}[type(case.region).__name__]
         answer: Any = sg.whatif(case.network, case.sample, cost, time_limit=limit)
@@ -131,6 +134,7 @@ def ours(case: Case, limit: float) -> None:
     else:
         answer = sg.verify(case.network, case.question, time_limit=limit)
     case.seconds["sugenet"] = time.perf_counter() - start
+    case.processor["sugenet"] = time.process_time() - used
     outcome: tuple[str, Any] = ("open", None)
     if case.asks == "minimum" and answer.is_found and answer.is_minimum:
         outcome = "optimum", int(answer.cost)
@@ -262,6 +266,7 @@ def theirs(case: Case, peer: Peer, problem: Problem, data: dict[str, Any]) -> No
     if not found:
         return
     case.seconds[peer.name] = found["seconds"]
+    case.processor[peer.name] = found.get("cpu", found["seconds"])
     outcome = found["outcome"]
     if found["seconds"] > LATE * data["limit"] and outcome in DECIDED:
         outcome = "open"  # not all of them heed their limit
@@ -336,6 +341,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="few questions, within 50 s")
     parser.add_argument("--seconds", type=float, help="limit of each question (default: 20; quick: 0.5)")
     parser.add_argument("--samples", type=int, help="samples of each network (default: 4; quick: 1)")
+    parser.add_argument("--processor", action="store_true", help="compare processor time of all threads")
     parser.add_argument("--only", nargs="+", choices=PACKAGES, default=list(PACKAGES), help="these solvers")
     cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
     parser.add_argument("--environments", type=Path, default=cache / "sugenet-peers", metavar="FOLDER")
@@ -370,6 +376,9 @@ def main() -> None:
             print(f"{case.name}: {said}", flush=True)
     for peer in peers:
         peer.close()
+    if options.processor:
+        for case in every:
+            case.seconds = case.processor
     figures = table(every, there, limit)
     wrong = [line for case in every for line in disagreements(case)]
     print("\n" + ("\n".join(wrong) if wrong else "no two answers differ"))
