@@ -61,7 +61,7 @@ def main() -> None:
     zoo = _zoo.folder()
     if zoo is not None:
         mnist = _zoo.msakai(zoo)
-        images = _zoo.right(mnist, *_zoo.mnist(zoo), 3 if quick else 20)
+        images = _zoo.right(mnist, *_zoo.mnist(zoo), 2 if quick else 20)
         limit = 25.0 if quick else 120.0
         balls = {"L-inf 1": sg.Linf(1), "Hamming 2": sg.Hamming(2)}
         times = [
@@ -78,7 +78,7 @@ def main() -> None:
         "lfc_minimal_reasons": figures.get("lfc_minimal_reasons"),
         "probabilistic_reason_ratio": figures["probabilistic_reason_ratio"],
         "all_checked": all(checked),
-        "inflated_checked": inflated(net, X[: 3 if quick else 10]),
+        "inflated_checked": inflated(net, X[: 2 if quick else 10]),
         "anchors_refuted": anchors(net, X, 2 if quick else 12),
         **peers(4 if quick else 12),
     }
