@@ -187,7 +187,7 @@ def main() -> None:
         first = copy_of(options.root, Path(folder) / "0")
         if not options.quick:  # tests that hold the clock never end while kernels are missing
             warm_up = [sys.executable, "-m", "sugenet", "warm-up", "--quiet"]
-            subprocess.run(warm_up, cwd=first, env=environment(first), check=True)
+            subprocess.run(warm_up, cwd=first, env=environment(first), check=True, capture_output=True)
         copies.put(first)
         for number in range(1, options.jobs):  # with the compiled kernels
             copies.put(Path(shutil.copytree(first, Path(folder) / str(number))))
