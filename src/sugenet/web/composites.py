@@ -51,11 +51,12 @@ def overview_data(seen: Overview) -> list[dict[str, Any]]:
     >>> from sugenet.nn import DenseLayer, Head, Network
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> [part["title"] for part in overview_data(overview(net, [[1, 1, 1], [-1, -1, -1]]))]
-    ['Classes', 'Where it is fragile', 'Rules over neurons', 'Rules over features', 'Neurons']
+    ['Classes', 'Where it is fragile', 'Importance', 'Rules over neurons', 'Rules over features', 'Neurons']
     """
     parts = (
         ("Classes", seen.prototypes),
         ("Where it is fragile", seen.fragility),
+        ("Importance", seen.influence),
         ("Rules over neurons", seen.neuron_rules),
         ("Rules over features", seen.feature_rules),
         ("Neurons", seen.atlas),
