@@ -27,6 +27,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from fractions import Fraction
 from math import exp, log
 from pathlib import Path
 from statistics import mean
@@ -229,7 +230,8 @@ def files(case: Case, folder: Path) -> tuple[Problem, dict[str, Any]]:
     data: dict[str, Any] = {"kind": case.asks, "steps": problem.cascade.steps, "cnf": None, "gates": None}
     for ending in ("opb", "mps"):
         data[ending] = str(folder / f"question.{ending}")
-        export(problem, data[ending], objective=is_minimum)
+        side = export(problem, data[ending], objective=is_minimum)
+        data["cost"] = json.loads(side.read_text(encoding="utf-8")).get("cost")
     if case.asks == "decide":
         try:
             export(problem, folder / "question.cnf", limit=CLAUSES)
@@ -277,7 +279,10 @@ def theirs(case: Case, peer: Peer, problem: Problem, data: dict[str, Any]) -> No
             outcome = f"wrong: {error}"
     elif outcome == "error":
         outcome = f"error: {found['error']}"
-    case.answers[peer.name] = outcome, found.get("value")
+    value = found.get("value")
+    if outcome == "optimum":  # the file counts from another number
+        value = int(Fraction(data["cost"]["unit"]) * (data["cost"]["offset"] + value))
+    case.answers[peer.name] = outcome, value
 
 
 # -- the table ----------------------------------------------------------------------------------------------
