@@ -224,11 +224,14 @@ def sums(weights: list[float]) -> np.ndarray:
 
 
 def passes(rng: np.random.Generator, n: int, repeats: int) -> dict[str, float]:
-    """The cost of each function of a table, in passes over it: the slowest of three tables. Two are additive,
-    with and without rounding, so that no test of a property ends early.
+    """The cost of each function of a table, in passes over it: the slowest of four tables. Three are
+    additive: one with rounding, and two exact ones, with few bits and with 53, so that no test of a
+    property ends early.
     """
     weights = [1 / 32] * (2 * n - 32) + [1 / 16] * (32 - n)  # exact floats with the sum 1
-    tables = [Dense(n, random_table(rng, n)), *(Dense(n, sums(row)) for row in ([1 / n] * n, weights))]
+    fine = (rng.integers(1, (1 << 53) // n, n - 1) / 2.0**53).tolist()
+    fine.append(1 - sum(fine))
+    tables = [Dense(n, random_table(rng, n)), *(Dense(n, sums(row)) for row in ([1 / n] * n, weights, fine))]
     _, unit = best(lambda: transforms.additive_moebius(tables[0].table()), 3 * repeats)
     print(f"one pass (additive Moebius by NumPy), n = {n:<6} NumPy   {unit * 1e3:10.3f} ms")
     costs = {}

@@ -196,6 +196,78 @@ def test_signs_of_moebius_weights_are_exact(n, data):
     assert transforms.moebius_signs(table).tolist() == right
 
 
+@pytest.mark.parametrize(
+    "last", [2.0**-62, 2.0**-63, 2.0**-1074]
+)  # in 64-bit integers, and too fine for them
+def test_weights_that_are_zero_modulo_64_bits_are_seen(last):
+    worths = {}
+    for mask in range(1 << 5):
+        members = {place for place in range(5) if mask >> place & 1}
+        worths[mask] = F(len(members) > 2 and members not in ({0, 1, 2}, {2, 3, 4}))
+    worths[0b00011] = worths[0b00111] = F(last)
+    table = [worths[mask] for mask in range(1 << 5)]
+    weights = moebius_of(table)
+    assert weights[-1] == 4  # 2^64 times 2^-62
+    mu = Dense(5, [float(value) for value in table])
+    exact, unit = transforms.integers(mu.table())
+    assert (exact.dtype == np.int64, unit) == ((True, 2**62) if last == 2.0**-62 else (False, 1))
+    if last == 2.0**-62:
+        assert transforms.additive_moebius(exact)[-1] == 0
+    assert additivity(mu) == 5
+    assert transforms.moebius_signs(mu.table()).tolist() == np.sign(np.array(weights, dtype=object)).tolist()
+
+
+@pytest.mark.parametrize("n", [3, 5, 11])  # with 11, one criterion is not among those that are tried first
+@pytest.mark.parametrize("worth", [2.0**-30, 2.0**-53, 2.0**-62, 2.0**-63])
+def test_belief_up_to_the_last_bit(n, worth):
+    held = np.arange(1 << n)
+    members = (held >> (n - 1)) + (held >> (n - 2) & 1)
+    added, joined = worth * members, worth * np.minimum(members, 1)
+    for table, right in ((added, True), (joined, False)):
+        table[-1] = 1
+        assert is_belief(Dense(n, table)) == right
+        assert additivity(Dense(n, table)) == n
+        assert additivity(Dense(n, np.where(held < held[-1], table, table[-2] + table[1]))) == 2 - right
+
+
+def test_sums_of_absolute_values_are_bounded():
+    most = (1 << 63) - 1
+    for values in ([-most - 1], [1 << 62, 1 << 62], [most, 1], [-most - 1, 0], [most, -most, 0, 0]):
+        assert not transforms._sum_fits(np.array(values))
+    for values in ([0], [most], [1 << 62], [-(1 << 62), (1 << 62) - 3], [1 << 62, 0, 0, 0], [-5, 7, 1, 0]):
+        assert transforms._sum_fits(np.array(values))
+
+
+@pytest.mark.parametrize("n", range(7))
+def test_rises_are_all_differences(n):
+    table = np.random.default_rng(n).integers(0, 1 << 40, 1 << n)
+    right = [
+        (mask.bit_count(), int(table[mask | 1 << place] - table[mask]))
+        for place in range(n)
+        for mask in range(1 << n)
+        if not mask >> place & 1
+    ]
+    found = [
+        (place.bit_count(), value)
+        for rises in transforms.rises(table)
+        for place, value in enumerate(rises.tolist())
+    ]
+    assert sorted(found) == sorted(right)
+    for count in range(n + 1):
+        moved = transforms.rotated(table, count)
+        for mask in range(1 << n):
+            assert moved[mask >> count | (mask & ((1 << count) - 1)) << (n - count)] == table[mask]
+
+
+def test_parts_of_a_table_are_converted_and_added_alike(monkeypatch):
+    mu = random_capacity(5, seed=3)
+    mu = Dense(5, [float(value) for value in mu.scale.decode(mu.table())])
+    whole = transforms.integers(mu.table())[0].tolist(), entropy_float(mu)
+    monkeypatch.setattr(transforms, "CHUNK", 4)
+    assert transforms.integers(mu.table())[0].tolist() == whole[0]
+    assert entropy_float(mu) == pytest.approx(whole[1])
+
+
 def test_wide_functions_without_a_table():
     assert additivity(CardinalityThreshold(60, 3)) == 60
     assert additivity(Symmetric(60, [F(size, 60) for size in range(61)])) == 1

@@ -210,6 +210,50 @@ def test_many_weights():
     assert is_possibility(WeightedThreshold([9] * 30 + [0] * 30, 3))
 
 
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+def test_modularity_fails_by_a_change_of_any_set(n):
+    weights = [1 + place for place in range(n)]
+    total = sum(weights)
+    additive = [
+        sum(weight for place, weight in enumerate(weights) if mask >> place & 1) for mask in range(1 << n)
+    ]
+    scales = {  # short integers, integers of 64 bits, floats that no such integers have, fractions
+        "short": lambda value: float(F(value, 64)),
+        "long": lambda value: float(F(value, 1 << 61)),
+        "rounded": lambda value: float(F(value) * F(3) ** -40 / 8),
+        "exact": lambda value: F(value, 3 * total),
+    }
+    for name, scaled in scales.items():
+        for changed in range(1, 1 << n):
+            for change in (F(1, 2), F(-1, 2), 0):
+                worths = [scaled(value + change * (mask == changed)) for mask, value in enumerate(additive)]
+                mu = Dense(n, worths)
+                right = judge(mu)
+                assert is_supermodular(mu) == right["supermodular"], (name, changed, change)
+                assert is_submodular(mu) == right["submodular"], (name, changed, change)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_no_inequality_of_supermodularity_follows_from_the_others(n):
+    def second(worths, one, two, mask):
+        return worths[mask | one | two] - worths[mask | one] - worths[mask | two] + worths[mask]
+
+    inequalities = [
+        (1 << i, 1 << j, mask)
+        for i, j in combinations(range(n), 2)
+        for mask in range(1 << n)
+        if not mask & (1 << i | 1 << j)
+    ]
+    for one, two, mask in inequalities:
+        both = one | two
+        worths = [F(held.bit_count() ** 2 + 4 * held.bit_count()) for held in range(1 << n)]
+        for held in range(1 << n):
+            if held & both == both:
+                worths[held] -= (2 + F(1, n)) * (1 - F((held ^ both ^ mask).bit_count(), n))
+        assert [case for case in inequalities if second(worths, *case) < 0] == [(one, two, mask)]
+        assert not is_supermodular(Dense(n, [worth / worths[-1] for worth in worths]))
+
+
 def test_modularity_of_floats_is_exact():
     # 0.1 + 0.2 rounds to more than 0.3, but exactly the three floats satisfy 0.1 + 0.2 > 0.3 by less than a
     # float can show near 0.3

@@ -13,7 +13,7 @@ Two facts hold for all families: criteria that never matter can be left out, and
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from functools import lru_cache, reduce, singledispatch
+from functools import cache, lru_cache, reduce, singledispatch
 from itertools import accumulate, combinations, pairwise
 from math import comb, factorial, gcd, log
 from typing import Any, Literal, TypeAlias
@@ -404,22 +404,24 @@ def variance(mu: SetFunction) -> Number:
     """
     _need_choice(mu, "variance")
     n, table = len(mu.criteria), mu.table()
-    integers, unit = transforms.integers(table)
-    is_float = table.dtype == np.float64 or has_floats(table.flat)
-    if is_float:
-        integers, unit = table.astype(np.float64), 1
-    else:  # squares of 64-bit integers may overflow
-        integers = integers.astype(np.float64 if unit.bit_length() * 2 + n < 53 else object)
     total: Any = 0
-    for index in range(n):
-        squares = _difference(integers, 1 << index) ** 2
-        if squares.dtype == np.float64:
-            by_size = _by_size(squares, n - 1).tolist()
-        else:
-            sizes = transforms.sizes(n - 1)
-            by_size = [sum(squares[sizes == size].tolist()) for size in range(n)]
-        exact = by_size if is_float else [int(value) for value in by_size]
-        total += mean_of_sizes(exact, n - 1, "shapley") / unit**2
+    if table.dtype == np.float64 or has_floats(table.flat):
+        shares = _shares(n - 1, "shapley")[transforms.sizes(n - 1)]
+        for rises in transforms.rises(table.astype(np.float64, copy=False)):
+            rises *= rises
+            total += float(rises @ shares)
+    else:
+        integers, unit = transforms.integers(table)
+        # squares of 64-bit integers may overflow
+        integers = integers.astype(np.float64 if unit.bit_length() * 2 + n < 53 else object)
+        for index in range(n):
+            squares = _difference(integers, 1 << index) ** 2
+            if squares.dtype == np.float64:
+                by_size = [int(value) for value in _by_size(squares, n - 1)]
+            else:
+                sizes = transforms.sizes(n - 1)
+                by_size = [sum(squares[sizes == size].tolist()) for size in range(n)]
+            total += mean_of_sizes(by_size, n - 1, "shapley") / unit**2
     value: Number = (n * total - 1) / (n - 1)
     return value
 
@@ -500,12 +502,16 @@ def entropy_float(mu: SetFunction, normalized: bool = True) -> float:
     (0.0, 1.0)
     """
     _need_choice(mu, "entropy")
-    n, table = len(mu.criteria), mu.table().astype(np.float64)
-    shares, total = _shares(n - 1, "shapley"), 0.0
-    for index in range(n):
-        rises = _difference(table, 1 << index)
-        logs = np.log(np.maximum(rises, np.finfo(np.float64).tiny))  # times 0 where the rise is 0
-        total -= float(_by_size(rises * logs, n - 1) @ shares)
+    n, table = len(mu.criteria), mu.table().astype(np.float64, copy=False)
+    total, shape = 0.0, (-1, min(transforms.CHUNK, table.size // 2))
+    shares = _shares(n - 1, "shapley")[transforms.sizes(n - 1)].reshape(shape)
+    logs = np.empty(shape[1])
+    for rises in transforms.rises(table):
+        for part, weights in zip(rises.reshape(shape), shares, strict=True):
+            np.add(part, np.finfo(np.float64).tiny, out=logs)  # times 0 where the rise is 0
+            np.log(logs, out=logs)
+            part *= logs
+            total -= float(part @ weights)
     return total / log(n) if normalized else total
 
 
@@ -650,7 +656,7 @@ def _arithmetic(table: Codes) -> tuple[list[Floats], int | None]:
         is_exact = table.dtype != np.float64 or all(
             bool(np.all((part == 0) | (part == 1))) for part in (few, table)
         )
-        return [table.astype(np.float64)], 1 if is_exact else None
+        return [table.astype(np.float64, copy=False)], 1 if is_exact else None
     if has_floats(table):
         return [table.astype(np.float64)], None
     integers, unit = transforms.integers(table)
@@ -690,9 +696,10 @@ def _by_sets(table: Floats, n: int, size: int, absent: float = -1.0) -> dict[int
     low = n // 2
     matrix = table.reshape(1 << (n - low), 1 << low)
     by_mask: dict[int, Floats] = {}
+    patterns = cache(_patterns)  # the halves share them if n is even
     for above in range(max(0, size - low), min(size, n - low) + 1):
-        highs, tall = _patterns(n - low, above, absent)
-        lows, wide = _patterns(low, size - above, absent)
+        highs, tall = patterns(n - low, above, absent)
+        lows, wide = patterns(low, size - above, absent)
         sums = (tall @ matrix) @ wide.T if len(tall) <= len(wide) else tall @ (matrix @ wide.T)
         blocks = sums.reshape(len(highs), -1, len(lows), len(wide) // len(lows)).swapaxes(1, 2)
         totals = _diagonals(blocks).reshape(-1, n - size + 1)
@@ -708,9 +715,10 @@ def _patterns(n: int, size: int, absent: float) -> tuple[list[int], Floats]:
     every = np.arange(1 << n, dtype=np.uint32)
     masks = [sum(1 << index for index in chosen) for chosen in combinations(range(n), size)]
     rows = np.zeros((len(masks), n - size + 1, 1 << n))
+    factors = absent ** np.arange(size + 1)
     for row, mask in zip(rows, masks, strict=True):
         outside = np.bitwise_count(every & ~np.uint32(mask))
-        row[outside, every] = np.power(absent, np.bitwise_count(~every & np.uint32(mask)))
+        row[outside, every] = factors[np.bitwise_count(~every & np.uint32(mask))]
     return masks, rows.reshape(-1, 1 << n)
 
 

@@ -185,8 +185,8 @@ class Complement(Fraction):
     @classmethod
     def of(cls, origin: float) -> Complement:
         """Return the complement of a float."""
-        exact = 1 - Fraction(origin)
-        self = cls(exact.numerator, exact.denominator)
+        numerator, denominator = origin.as_integer_ratio()
+        self = cls(denominator - numerator, denominator)
         self.origin = origin
         return self
 

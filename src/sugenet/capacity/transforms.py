@@ -17,10 +17,13 @@ from sugenet.capacity.scales import Codes
 __all__ = [
     "additive_moebius",
     "additive_zeta",
+    "has_top_weight",
     "inner_moebius",
     "integers",
     "max_zeta",
     "moebius_signs",
+    "rises",
+    "rotated",
     "rounding_error",
     "sizes",
     "violation",
@@ -41,16 +44,58 @@ def sizes(n: int) -> Codes:
 
 
 def integers(table: Codes) -> tuple[Codes, int]:
-    """Return a table of fractions as integers over their common denominator, and this; any other table
-    unchanged, and 1.
+    """Return a table as integers over their common denominator, and this: a table of fractions, or of floats
+    in [0, 1] that are multiples of 2^-62. Any other table is returned unchanged, with 1.
     """
+    if table.dtype == np.float64:
+        exact = np.empty(table.size, np.int64)
+        for start in range(0, table.size, CHUNK):
+            scaled, part = table[start : start + CHUNK] * 2.0**FLOAT_BITS, exact[start : start + CHUNK]
+            part[:] = scaled
+            if np.any(part != scaled):
+                return table, 1
+        zeros = _trailing_zeros(int(np.bitwise_or.reduce(exact)))
+        exact >>= zeros
+        return exact, 1 << (FLOAT_BITS - zeros)
     if table.dtype != object:
         return table, 1
     fractions = [Fraction(value) for value in table.tolist()]
     unit = lcm(1, *{value.denominator for value in fractions})
-    exact = [value.numerator * (unit // value.denominator) for value in fractions]
-    small = unit.bit_length() + len(exact).bit_length() < 63  # then sums of all values fit, too
-    return np.array(exact, dtype=np.int64 if small else object), unit
+    values = [value.numerator * (unit // value.denominator) for value in fractions]
+    small = unit.bit_length() + len(values).bit_length() < 63  # then sums of all values fit, too
+    return np.array(values, dtype=np.int64 if small else object), unit
+
+
+FLOAT_BITS = 62
+"""Floats in [0, 1] are read as multiples of 2 to the power of minus this, which fit into 64 bits."""
+
+CHUNK = 1 << 16
+"""Number of values that are converted at a time, so that they stay in the cache."""
+
+
+def _trailing_zeros(number: int) -> int:
+    return (number & -number).bit_length() - 1 if number else FLOAT_BITS
+
+
+def rotated(table: Codes, count: int) -> Codes:
+    """Return the table with the first `count` criteria moved behind the others."""
+    return np.ascontiguousarray(table.reshape(-1, 1 << count).T).ravel()
+
+
+def rises(table: Codes) -> Iterator[Codes]:
+    """Yield, for each criterion in any order, what it adds to each set of the other criteria.
+
+    Sets may be in another order, too, but the set with index p has as many members as p has bits. The first
+    criteria are moved behind the others: NumPy is slow if neighbours in memory differ in the criterion. There
+    is one array, which the next criterion overwrites.
+    """
+    n = table.size.bit_length() - 1
+    first, out = n // 3, np.empty(table.size // 2, table.dtype)
+    for part, indices in ((table, range(first, n)), (rotated(table, first), range(n - first, n))):
+        for index in indices:
+            pairs = part.reshape(-1, 2, 1 << index)
+            np.subtract(pairs[:, 1], pairs[:, 0], out=out.reshape(-1, 1 << index))
+            yield out
 
 
 def violation(table: Codes) -> tuple[int, int] | None:
@@ -110,21 +155,67 @@ def rounding_error(a: Codes, b: Codes, total: Codes) -> Codes:
 def moebius_signs(table: Codes) -> Codes:
     """Return the signs of the additive Moebius transform of values in [0, 1], exactly.
 
-    Floats are split into integer digits of 62 - n bits, so that the transform of each digit fits into 64
-    bits. Carries are then moved up.
+    Integers are transformed modulo 2^64. If the absolute values of the result have a sum below 2^63, it is
+    exact: transformed back, neither it nor the table leaves the 64-bit range, so that equal modulo 2^64 is
+    equal, and a table has one transform. Otherwise, the table is split into digits (docs/theory.md 6.9).
     """
     exact, _ = integers(table)
-    if exact.dtype == np.float64:
-        width, digits = 62 - exact.size.bit_length() + 1, []
-        rest = exact
-        while rest.any():
-            rest, digit = np.modf(np.ldexp(rest, width))
-            digits.append(digit.astype(np.int64))
-        transformed = [additive_moebius(digit) for digit in digits] or [np.zeros(exact.size, np.int64)]
-        lower = np.zeros(exact.size, bool)
-        for number in range(len(transformed) - 1, 0, -1):
-            lower |= (transformed[number] & ((1 << width) - 1)) != 0
-            transformed[number - 1] = transformed[number - 1] + (transformed[number] >> width)
-        return np.where(transformed[0] < 0, -1, (transformed[0] > 0) | lower).astype(np.int8)
-    moebius = additive_moebius(exact.astype(np.int64) if exact.dtype != object else exact)
+    moebius = None
+    if exact.dtype != np.float64:
+        moebius = additive_moebius(exact.astype(np.int64) if exact.dtype != object else exact)
+    if moebius is None or (table.dtype == np.float64 and not _sum_fits(moebius)):
+        return _signs_by_digits(table)
     return np.asarray(moebius > 0).astype(np.int8) - np.asarray(moebius < 0).astype(np.int8)
+
+
+def has_top_weight(table: Codes) -> bool:
+    """Return whether the additive Moebius weight of the full set, of values in [0, 1], is seen not to be 0.
+
+    Integers are added modulo 2^64, so a weight that is not 0 may be missed.
+    """
+    exact, _ = integers(table)
+    parts, width = ([exact], 0) if exact.dtype != np.float64 else _digits(exact)
+    weight = 0
+    for part in parts:
+        fold = part.astype(np.int64) if part.dtype == np.int8 else part
+        while fold.size > 1:
+            fold = fold[fold.size // 2 :] - fold[: fold.size // 2]
+        weight = (weight << width) + int(fold[0])
+    return weight != 0
+
+
+def _sum_fits(values: Codes) -> bool:
+    """Return whether the absolute values of 64-bit integers are known to have a sum below 2^63.
+
+    Each is less than 2^k (h + 1), where h are its bits above the lowest k, and there are 2^k of them.
+    """
+    k = values.size.bit_length() - 1
+    high = np.abs(values).view(np.uint64) >> np.uint64(k)
+    return int(high.sum()) + values.size <= 1 << (63 - k)
+
+
+def _digits(table: Codes) -> tuple[list[Codes], int]:
+    """Split floats in [0, 1] into integer digits of 62 - n bits, highest first, and return this width.
+
+    The transform of each digit fits into 64 bits.
+    """
+    width, digits = 62 - table.size.bit_length() + 1, []
+    rest = table
+    while rest.any():
+        rest = np.ldexp(rest, width)
+        digits.append(rest.astype(np.int64))
+        rest = rest - digits[-1]
+    return digits or [np.zeros(table.size, np.int64)], width
+
+
+def _signs_by_digits(table: Codes) -> Codes:
+    """Return the signs of the additive Moebius transform of floats in [0, 1]: transform each digit, then move
+    carries up.
+    """
+    digits, width = _digits(table)
+    transformed = [additive_moebius(digit) for digit in digits]
+    lower = np.zeros(table.size, bool)
+    for number in range(len(transformed) - 1, 0, -1):
+        lower |= (transformed[number] & ((1 << width) - 1)) != 0
+        transformed[number - 1] = transformed[number - 1] + (transformed[number] >> width)
+    return np.where(transformed[0] < 0, -1, (transformed[0] > 0) | lower).astype(np.int8)
