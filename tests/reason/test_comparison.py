@@ -8,7 +8,7 @@ import pytest
 
 import sugenet as sg
 from sugenet.errors import CertificateError, QuestionError
-from sugenet.nn import DenseLayer, Encoder, Head, Network, OneHot, Steps, bit, simplify, thermometer
+from sugenet.nn import DenseLayer, Encoder, Head, Network, OneHot, Steps, bit, integer, simplify, thermometer
 from sugenet.reason import answer_of, compare
 from tests.cli.runner import in_process, run_line
 from tests.fuzzing.every_network import every_network
@@ -160,6 +160,42 @@ def test_a_smallest_difference_needs_a_start_and_time():
         compare(one, two, smallest="no")
     any_one = compare(one, two, smallest=False)
     assert (any_one.outcome, any_one.near) == ("different", None)
+
+
+def test_a_sample_that_breaks_a_law_is_not_the_nearest():
+    one, two = (Network.of_bits([DenseLayer([[1, 1, 1]], [tau])], Head([[-1], [1]])) for tau in (2, 3))
+    law = "if x1 = 0 then x2 = 1"
+    found = compare(one, two, within=[law])
+    assert (found.outcome, found.near, found.is_smallest) == ("different", None, False)
+    assert f'no smallest difference: the lowest values break "{law}"' in str(found)
+    assert sg.check(found.verdict, one, two)
+    for asked in (
+        lambda: compare(one, two, within=[law], near=[0, 0, 1]),
+        lambda: sg.verify(one.within([law]), sg.Agree(two, sample=[0, 0, 1], region="L0(1)")),
+    ):
+        with pytest.raises(QuestionError, match="breaks the law"):
+            asked()
+    found = compare(one, two, within=[law], near=[1, 0, 0])
+    assert found.is_smallest
+    assert sg.check(found.nearer, one, two)
+
+
+def test_a_sample_that_cannot_occur_is_not_the_nearest():
+    encoder = Encoder([integer(0, 3)] * 2)
+    one, two = (Network(encoder, [DenseLayer([[1] * 6], [tau])], Head([[-1], [1]])) for tau in (4, 5))
+    one = one.with_training_range(np.array([[0, 0], [1, 3]]))
+    with pytest.raises(QuestionError, match="near is outside the limits of"):
+        compare(one, two, within="data", near=[3, 1])
+    assert compare(one, two, within="data", near=[1, 0]).witness == (1, 3)
+
+
+def test_bits_written_as_signs_have_the_distance_1():
+    one, two = (Network.of_bits([DenseLayer([[1, 1]], [tau])], Head([[-1], [1]])) for tau in (1, 2))
+    found = compare(one, two, near=[-1, 1], cost="L1")
+    assert (found.distance, found.is_smallest) == (0, True)
+    found = compare(one, two, near=[-1, -1], cost="L1", time_limit=20)
+    assert (found.distance, found.is_smallest) == (1, True)
+    assert sg.check(found.nearer, one, two)
 
 
 def test_layers_that_do_not_line_up():

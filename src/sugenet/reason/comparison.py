@@ -160,10 +160,11 @@ class ComparedNetworks(Sentences):
 
     def _size(self, mark: Callable[[str], str]) -> str:
         """Return a sentence about the distance of the witness."""
+        question, network = self.verdict.question, self.verdict.network
+        lowest = _lowest(network, question.box) if isinstance(question, Agree) else None
         if self.near is None or self.distance is None:
-            return ""
-        question = self.verdict.question
-        lowest = _lowest(self.verdict.network, question.box) if isinstance(question, Agree) else None
+            broken = None if lowest is None or self.witness is None else network.domain.broken(lowest)
+            return "" if broken is None else f'no smallest difference: the lowest values break "{broken}"'
         start = "the lowest values" if list(self.near) == lowest else "the sample"
         start = f"smallest difference: {show_cost(self.cost, Fraction(self.distance))} from {start}"
         if self.is_smallest:
@@ -203,8 +204,9 @@ def compare(
     within : str, list of str or Domain, default: None
         Which inputs can occur, as in `verify`. None: the domain of the first network.
     near : array, list or mapping, default: None
-        Sample to which the input found is nearest. None: the lowest value of every feature, or its first
-        category. For bits, the smallest input then has the fewest bits on.
+        Sample to which the input found is nearest. None: the lowest value of every feature within its limits,
+        or its first category. For bits, the smallest input then has the fewest bits on. If these values break
+        a law, no smallest input is looked for.
     cost : {"L0", "L1"}, default: "L0"
         Distance: number of features with another value, or sum of the differences of integers.
     smallest : bool, default: True
@@ -277,22 +279,29 @@ class _Smallest:
         box = Agree(right, where).box
         if near is None:
             self.near = _lowest(left, box)
+            if self.near is not None and left.domain.broken(self.near) is not None:
+                self.near = None
             return
         self.near = left.encoder.values(near)
+        broken = left.domain.broken(self.near)
+        if broken is not None:
+            raise QuestionError(f'near breaks the law "{broken}". Give a sample that obeys it.')
         spans = box.spans(left)
-        outside = [f for f, span in spans.items() if not meets(codings[f], self.near[f], span)]
-        if outside:
-            name = left.encoder.names[outside[0]]
-            raise QuestionError(f"near is outside the limits of {name}. Give a sample within where=.")
+        outside = next((f for f, span in spans.items() if not meets(codings[f], self.near[f], span)), None)
+        outside = left.domain.outside(self.near) if outside is None else outside
+        if outside is not None:
+            name = left.encoder.names[outside]
+            raise QuestionError(f"near is outside the limits of {name}. Give a sample within them.")
 
     def distance(self, row: Any) -> int:
         """Return the distance of a raw sample."""
         assert self.near is not None
         cells = zip(self.left.encoder.codings, self.near, row, strict=True)
-        changed = [(a, b) for coding, a, b in cells if not _is_same(coding, a, b)]
+        changed = [(coding, a, b) for coding, a, b in cells if not _is_same(coding, a, b)]
         if self.cost == "L0":
             return len(changed)
-        return int(sum(abs(Fraction(a) - Fraction(b)) for a, b in changed))
+        steps = [1 if _is_bit(coding) else int(abs(Fraction(a) - Fraction(b))) for coding, a, b in changed]
+        return sum(steps)
 
     def run(
         self, verdict: Refuted, clock: Clock, how: dict[str, Any]
@@ -344,9 +353,13 @@ def _lowest(network: Network, box: Box) -> list[Any] | None:
     return row
 
 
+def _is_bit(coding: Any) -> bool:
+    return isinstance(coding, Steps) and coding.bipolar
+
+
 def _is_same(coding: Any, one: Any, other: Any) -> bool:
     """Return whether two values of a feature are the same; a bit may be written 0 or -1."""
-    if isinstance(coding, Steps) and coding.bipolar:
+    if _is_bit(coding):
         return bool(coding.state(one) == coding.state(other))
     return bool(one == other)
 

@@ -69,6 +69,7 @@ __all__ = [
     "named_cost",
     "named_region",
     "raw_of",
+    "see_that_it_obeys",
     "see_that_some_obey",
 ]
 
@@ -178,7 +179,7 @@ def _tuple_of(features: Any) -> tuple[Any, ...]:
     return (features,) if isinstance(features, str | int) else tuple(features)
 
 
-def _see_that_it_obeys(network: Network, values: Sequence[Any]) -> None:
+def see_that_it_obeys(network: Network, values: Sequence[Any]) -> None:
     """Check that the sample itself can occur."""
     broken = network.domain.broken(values)
     if broken is not None:
@@ -389,7 +390,7 @@ class _ClassOf(OfSample):
             values = self.values(network)
             row = row_of(values)
             counts = network.match_counts(row)
-            _see_that_it_obeys(network, values)
+            see_that_it_obeys(network, values)
             label = int(network.head.classes(counts)[0])
             kept = LabelGoal(network, label, _class_or_none(network, self.target), self.ties)
             self.__dict__["_keeps"], self.__dict__["_counts"] = kept, counts
@@ -1097,7 +1098,7 @@ class Count(OfSample, Limited):
         else:
             values = super().values(network)
             near = self.region.around(network.lawful, values, self.box.spans(network) or None)
-            _see_that_it_obeys(network, values)
+            see_that_it_obeys(network, values)
         see_that_some_obey(network, near, self.box)
         return near
 

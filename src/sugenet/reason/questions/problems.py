@@ -46,6 +46,7 @@ from sugenet.reason.questions.kinds import (
     Never,
     Robust,
     class_of,
+    see_that_it_obeys,
     see_that_some_obey,
 )
 from sugenet.reason.questions.reading import Question
@@ -196,8 +197,9 @@ def _agree(network: Network, question: Agree, clock: Clock) -> tuple[tuple[Probl
     goal = joint.classes_differ((p, q) for p, q in product(range(count), repeat=2) if p != q)
     if question.region is None:
         return _two_sided(joint, question.box, network, [], goal, clock)
-    spans = question.box.spans(joint.network) or None
-    near = question.region.around(joint.network, question.values(network), spans)
+    spans, values = question.box.spans(joint.network) or None, question.values(network)
+    see_that_it_obeys(network, values)
+    near = question.region.around(joint.network, values, spans)
     return (merged(near, goal, clock),), joint
 
 
