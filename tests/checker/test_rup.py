@@ -76,6 +76,7 @@ def budget_problem(limit):
 
 def test_facts_are_derived_again():
     check_rup(proof_of([[]], 6, facts=[-4]), budget_problem(2))
+    check_rup(proof_of([[]], 6, facts=[-4] * 9), budget_problem(2))  # again and again, as in the plain form
     with pytest.raises(CertificateError, match="the fact -4 does not follow"):
         check_rup(proof_of([[]], 6, facts=[-4]), budget_problem(3))
     with pytest.raises(CertificateError, match="the fact 4 does not follow"):

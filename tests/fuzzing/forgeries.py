@@ -14,7 +14,7 @@ import time
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ import numpy as np
 
 import sugenet as sg
 from sugenet.errors import CertificateError, SugenetError
-from sugenet.nn import Head, Network
+from sugenet.nn import DenseLayer, Head, Network
 from sugenet.problem.query import Case, Inequality, Query, QueryBox
 from sugenet.reason.envelope import envelope
 from sugenet.reason.questions import problems_of
@@ -33,6 +33,7 @@ from tests.engines.test_reals import network as real_network
 from tests.fuzzing import bombs as heavy
 from tests.fuzzing.convolutions import conv_network
 from tests.fuzzing.truth import is_true
+from tests.nn.test_sparse import sparse
 from tests.problem.levels import KINDS as LEVEL_KINDS
 from tests.problem.levels import lively_network
 from tests.problem.small import random_network, random_sample, raw_values
@@ -124,6 +125,9 @@ def forgeries(seed: int) -> Iterator[Forgery]:
             network = lively_network(rng, str(rng.choice(LEVEL_KINDS)))
         else:
             network = random_network(rng, features=int(rng.integers(2, 5)))
+        if rng.random() < 0.3:
+            layers = [sparse(layer) if type(layer) is DenseLayer else layer for layer in network.layers]
+            network = replace(network, layers=tuple(layers))
         other = Network(network.encoder, (), Head(rng.integers(-1, 2, (3, network.encoder.width))))
         pool = [copy.deepcopy(found) for found in real(network, other, rng)]
         if not pool:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import sugenet as sg
+from sugenet.checker.accelerate import enumeration
 from sugenet.checker.network import load_network
 from sugenet.errors import FileError, NetworkError, TooLargeError
 from sugenet.nn import DenseLayer, Head, Network, SparseLayer, accumulators, simplify, summary
@@ -34,7 +35,7 @@ def both(seed):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_a_sparse_layer_is_the_dense_one(seed, tmp_path):
+def test_a_sparse_layer_is_the_dense_one(seed, tmp_path, monkeypatch):
     dense, other, random = both(seed)
     rows = np.array(list(product([-1, 1], repeat=dense.encoder.features)))
     for engine in ("definition", "numpy", "numba"):
@@ -72,6 +73,10 @@ def test_a_sparse_layer_is_the_dense_one(seed, tmp_path):
             assert answer.outcome == sg.verify(dense, x, region).outcome
             assert sg.check(answer, other)
             assert sg.check(answer, sg.load(path))
+            walked = {**answer.certificate, "proof": {"kind": "enumerate"}}
+            for cells in (-1, 1 << 60) if answer.is_proved else ():  # as a large network, and written out
+                monkeypatch.setattr(enumeration, "_CELLS", cells)
+                assert sg.check(walked, other)
     counted = sg.count(other, x, sg.Hamming(2))
     assert counted.counts == sg.count(dense, x, sg.Hamming(2)).counts
     assert sg.check(counted, other)
@@ -115,6 +120,9 @@ def test_rows_have_one_form():
         (([[0]], [[1]], [1, 1], 4), "do not fit"),
         (([[0]], [[0.5]], [1], 4), "not an integer"),
         (([[0]], [[1 << 31]], [1], 4), "too large"),
+        (([[0, 0, 0, 0]], [[1 << 62] * 4], [1], 4), "too large"),  # their sum is 0 in 64 bits
+        (([[0]], [[0]], [1], -1), "inputs is -1"),
+        (([[0]], [[1]], [1], 2.5), "inputs is 2.5"),
     ],
 )
 def test_layers_that_do_not_fit_are_refused(parts, message):

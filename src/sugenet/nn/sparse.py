@@ -19,7 +19,7 @@ from sugenet.errors import NetworkError
 from sugenet.nn.arrays import Bits, Ints, integer_array
 from sugenet.nn.conv import see_unrolled
 from sugenet.nn.layers import DenseLayer, Layer, check_size, check_tau
-from sugenet.reprs import set_fields
+from sugenet.reprs import quoted, set_fields
 
 __all__ = ["SparseLayer", "in_lanes"]
 
@@ -86,10 +86,13 @@ class SparseLayer(Layer):
                 f"reads of shape {indices.shape}, factors of shape {values.shape} and {len(taus)} values of "
                 "tau do not fit. Every neuron has one row of each."
             )
+        if not isinstance(inputs, int | np.integer) or inputs < 0:
+            raise NetworkError(f"inputs is {quoted(inputs)}, but it must be an integer from 0.")
         wrong = (values != 0) & ((indices < 0) | (indices >= inputs))
         if wrong.any():
             j, k = (int(index) for index in np.argwhere(wrong)[0])
             raise NetworkError(f"neuron {j + 1} reads input {indices[j, k]}, but there are {inputs}.")
+        check_size(values.reshape(-1, 1))  # so small that sums of them do not wrap
         indices, values = _canonical(indices, values)
         check_size(values)
         check_tau(taus)

@@ -50,7 +50,7 @@ def check_rup(
     """
     limit = limit or Limit(None, None)
     starts = thresholds.starts
-    total, neurons = starts[-1], starts[2] - starts[1]
+    total, neurons, facts = starts[-1], starts[2] - starts[1], set(proof.facts)
     refuse(
         CertificateError,
         (proof.variables != total, f"the proof is not a propagation proof over {total} variables."),
@@ -58,7 +58,7 @@ def check_rup(
             [step for chain in thresholds.chains for step in chain] != list(range(starts[1])),
             "the chains must hold the steps in order.",
         ),
-        (len(proof.facts) > neurons, f"there are {len(proof.facts):,} facts about {neurons:,} neurons."),
+        (len(facts) > neurons, f"there are {len(facts):,} facts about {neurons:,} neurons."),
     )
     _flat([proof.facts, assumed], total)
     _check_facts(proof.facts, thresholds, limit)
