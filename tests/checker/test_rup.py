@@ -54,6 +54,7 @@ def test_clauses_must_follow_in_order():
     layers = ((weights, np.array([1, -1, 0, 0])), (np.ones((1, 4), np.int64), np.array([4])))
     problem = ThresholdSystem(((0,), (1,)), None, layers, ((0,),))
     check_rup(proof_of([[1], []], 8), problem)
+    check_rup(proof_of([[1, 1], []], 8), problem)  # a literal twice, as in the plain form
     with pytest.raises(CertificateError, match=r"clause 1 of 2, \[3, -4\]|the empty one"):
         check_rup(proof_of([[3, -4], []], 8), problem)
     with pytest.raises(CertificateError, match="does not end with the empty clause"):

@@ -102,7 +102,7 @@ def _clauses(proof: Lemma, total: int, limit: Limit) -> Iterator[Flat]:
     for step in steps_of(proof.clauses, proof.encoding, total, limit):
         if isinstance(step, str):
             raise CertificateError("sums have no compiled form.")
-        block.append(step)
+        block.append(tuple(dict.fromkeys(step)))  # two equal literals would wait for each other
         size += 1 + len(step)
         if size >= _BLOCK:
             yield _flat(block, total)
