@@ -227,3 +227,19 @@ def test_names_of_levels_are_text_or_whole_numbers_in_order(names, message):
 def test_foreign_json_is_refused():
     with pytest.raises(ScaleError, match="does not describe a scale"):
         Scale.from_json({"kind": "decimal"})
+
+
+@pytest.mark.parametrize("n_distinct", [1, 3, 2000])
+def test_floats_that_recur_are_reversed_alike(n_distinct):
+    rng = np.random.default_rng(n_distinct)
+    values = np.array([0.0, 0.3, 0.25, *rng.random(2000) ** 9])[:n_distinct]
+    codes = values[rng.integers(len(values), size=(2, 2048))]
+    codes[0, 0] = 0.3
+    found = UNIT.reverse_codes(codes)
+    assert found.shape == codes.shape
+    right = [UNIT.reverse(value) for value in codes.ravel().tolist()]
+    assert [(type(value), value) for value in found.ravel().tolist()] == [
+        (type(value), value) for value in right
+    ]
+    assert {value.origin for value in found.flat if isinstance(value, Complement)} <= set(codes.flat)
+    assert np.array_equal(UNIT.reverse_codes(found), codes)

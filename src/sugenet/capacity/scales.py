@@ -298,11 +298,14 @@ class UnitInterval(Scale):
         ) - codes != 0  # the exact rounding error of the subtraction, since 1 >= codes
         if not inexact.any():
             return np.asarray(difference)
+        sample = codes.ravel()[:: max(1, codes.size >> 10)]
+        if 2 * len(np.unique(sample)) < len(sample):  # values recur: make few objects
+            distinct = np.unique(codes)
+            reversed_values = _objects([self.reverse(value) for value in distinct.tolist()])
+            return np.asarray(reversed_values[np.searchsorted(distinct, codes)])
         out = difference.astype(object)
         distinct, indices = np.unique(codes[inexact], return_inverse=True)
-        complements = np.empty(len(distinct), dtype=object)
-        complements[:] = [Complement.of(value) for value in distinct.tolist()]
-        out[inexact] = complements[indices]
+        out[inexact] = _objects([Complement.of(value) for value in distinct.tolist()])[indices]
         return np.asarray(out)
 
     def parse(self, text: str) -> Value:
@@ -571,6 +574,12 @@ def _refuse(array: npt.NDArray[Any], wrong: npt.NDArray[np.bool_], complaint: st
 def _where(position: Sequence[Any]) -> str:
     indices = [int(index) for index in position]
     return f" at {indices if len(indices) > 1 else indices[0]}" if indices else ""
+
+
+def _objects(values: list[Any]) -> Codes:
+    out = np.empty(len(values), dtype=object)
+    out[:] = values
+    return out
 
 
 def _array(values: object, what: str) -> npt.NDArray[Any]:
