@@ -106,3 +106,15 @@ def test_changed_certificates_fail():
     box["question"]["region"]["limits"] *= 2
     with pytest.raises(CertificateError, match="twice"):
         check(box, network)
+
+
+def test_a_condition_of_a_law_counts_once():
+    net = Network.of_bits([DenseLayer([[1, 1]], [1])], Head([[-1], [1]])).within(["if x1 = 0 then x2 = 1"])
+    true = json.loads(json.dumps(count(net).certificate))
+    (clause,) = true["domain"]["laws"][0]["clauses"]
+    clause.append(clause[0])
+    parts = {"kind": "partition", "order": [], "parts": [[[], [1, 3, 0]]]}
+    for plain in (False, True):
+        assert check(true, net, plain=plain)
+        with pytest.raises(CertificateError, match="inputs of the classes"):
+            check(true | {"counts": [1, 3, 0], "proof": parts}, net, plain=plain)

@@ -45,7 +45,9 @@ def _clause(clause: Clause, network: NetworkForm) -> Clause:
         if not known:
             raise CertificateError(f"a law compares feature {feature} with {str(at)[:40]!r}.")
     return tuple(
-        (f, at if isinstance(network.codings[f], Categories) else float(at), on) for f, at, on in clause
+        dict.fromkeys(  # each condition once: the compiled form counts them
+            (f, at if isinstance(network.codings[f], Categories) else float(at), on) for f, at, on in clause
+        )
     )
 
 
