@@ -20,6 +20,7 @@ from sugenet.io.exact.domains import Bits, Integers
 from sugenet.io.exact.evaluation import apply
 from sugenet.io.exact.lower import lower
 from sugenet.io.exact.ops import Affine, Flatten, Quantize, Sign
+from sugenet.io.importers import read_onnx
 from sugenet.io.onnx.writer import onnx_bytes
 from sugenet.nn import DenseLayer, Head, Network
 from tests.io.chains import evaluate, read_chain
@@ -664,6 +665,52 @@ def test_a_constant_for_every_channel_of_the_raw_input(channel):
     )
     chain = same_as_runtime(proto, size, values=(0.0, 1.0, 2.0, 3.0))
     assert (chain.shape, chain.channels_last) == ((3, 4, 5), channel == 3)
+
+
+def _qkeras_binary(x, out, curve=""):
+    """Nodes of tf2onnx for `binary` of QKeras: a sign, +1 at 0, and a straight-through estimator."""
+    rest = curve and f"{out}c"
+    return [
+        *([(curve, [x], rest, {})] if curve else []),
+        ("Sign", [x], f"{out}s", {}),
+        ("Abs", [f"{out}s"], f"{out}a", {}),
+        ("Sub", ["one", f"{out}a"], f"{out}z", {}),
+        ("Add", [f"{out}s", f"{out}z"], f"{out}q", {}),
+        ("Neg", [rest or x], f"{out}n", {}),
+        ("Add", [f"{out}n", f"{out}q"], f"{out}d", {}),
+        ("Identity", [f"{out}d"], f"{out}i", {}),
+        ("Add", [rest or x, f"{out}i"], out, {}),
+    ]
+
+
+@pytest.mark.parametrize("curve", ["", "Tanh"])
+def test_qkeras_by_tf2onnx(curve):
+    nodes = [
+        ("MatMul", ["x", "w"], "a", {}),
+        ("Add", ["a", "b"], "c", {}),
+        *_qkeras_binary("c", "h", curve),
+        ("MatMul", ["h", "v"], "y", {}),
+    ]
+    constants = {"w": W, "b": np.array([0, 2, -2, 0.5], np.float32), "v": V, "one": np.float32(1)}
+    proto = model(nodes, constants, ["n", 6])
+    chain = same_as_runtime(proto, (6,), values=(-1.0, 0.0, 1.0, 2.0))
+    assert kinds(chain) == ["LinearOp", "Affine", "Sign", "LinearOp"]
+    assert chain.ops[2].zero == 1
+    assert "straight-through" in chain.left_out[0]
+    assert read_onnx(proto.SerializeToString(), inputs=Integers(-1, 2)).hidden
+
+
+def test_a_sign_less_one_curve_plus_another_is_refused():
+    nodes = [
+        ("MatMul", ["x", "w"], "a", {}),
+        ("Atan", ["a"], "other", {}),
+        *_qkeras_binary("a", "h", "Tanh")[:-1],
+        ("Add", ["other", "hi"], "h", {}),
+        ("MatMul", ["h", "v"], "y", {}),
+    ]
+    constants = {"w": W, "v": V, "one": np.float32(1)}
+    with pytest.raises(FileError, match="whose curve only a sign may follow"):
+        read_onnx(model(nodes, constants, ["n", 6]).SerializeToString(), inputs=Bits())
 
 
 def test_weights_of_a_straight_through_estimator():

@@ -3,7 +3,7 @@ code with the reader, on every input that there is.
 """
 
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 from math import ceil, floor
 from random import Random
 
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from sugenet.errors import FileError
-from sugenet.io import Integers, Reals, read_onnx
+from sugenet.io import Bits, Integers, Reals, read_onnx
 
 onnx = pytest.importorskip("onnx")
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
@@ -61,18 +61,21 @@ class Model:
         random = self.random
         bits = bits or random.choice([1, 2, 2, 3, 4, 8])
         signed = random.random() < 0.5
-        narrow = random.random() < 0.3 and bits != 1
+        narrow = random.random() < 0.3 and (bits != 1 or signed)
         mode = random.choice(MODES)
         count = channels if channels and random.random() < 0.4 else 1
         sizes = [0.5, 1.0, 0.1, 0.3, 2.0, 0.7] if coarse else [0.25, 0.1, 1.0, 0.05]
         scale = np.array([random.choice(sizes) for _ in range(count)], np.float32)
-        zero = np.float32(random.choice([0, 0, 0, 1, -1]))
+        is_sign = bits == 1 and signed  # QONNX's program: -1 and +1, +1 at 0, in any rounding mode
+        zero = np.float32(0 if is_sign else random.choice([0, 0, 0, 1, -1]))
         low = -(2 ** (bits - 1)) + narrow if signed else 0
         high = 2 ** (bits - 1) - 1 if signed else 2**bits - 1 - narrow
         exact = [Fraction(float(s)) for s in scale]
 
         def apply(value, channel):
             s = exact[channel % count]
+            if is_sign:
+                return s if value >= 0 else -s
             place = min(max(Fraction(value) / s + int(zero), Fraction(low)), Fraction(high))
             return (rounding(place, mode) - int(zero)) * s
 
@@ -322,7 +325,8 @@ def test_quantizers_that_cannot_be_read_are_refused_by_name():
         (quant(scale=0.0), "its scale is 0 and its zero point 0, but positive"),
         (quant(zero=0.5), "its zero point 0.5"),
         (quant(rounding_mode="STOCHASTIC"), "it rounds by 'STOCHASTIC'. Known are ROUND"),
-        (quant(bits=1.0, signed=1, narrow=1), "it has one level only"),
+        (quant(bits=1.0, signed=0, narrow=1), "it has one level only: unsigned"),
+        (quant(zero=1.0, bits=1.0), "it is a sign .one signed bit. with a zero point. Use BipolarQuant"),
         (quant(axis=1), "its attribute 'axis' is not known"),
     ):
         with pytest.raises(FileError, match=rf"node 0 \(Quant.*{message}"):
@@ -340,3 +344,113 @@ def test_a_constant_that_no_node_reads_is_ignored_with_a_remark():
     spare = model.constants[-1].name
     report = read_onnx(model.file(), inputs=WHOLE).report
     assert f"ignored: no node reads the constant '{spare}'" in report.remarks
+
+
+# -- what other tools write ----------------------------------------------------------------------------------
+
+
+def plain_file(nodes, constants, features, domain):
+    made = [helper.make_node(op, ins, [out], domain=where, **more) for op, ins, out, where, more in nodes]
+    graph = helper.make_graph(
+        made,
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, features])],
+        [helper.make_empty_tensor_value_info("y")],
+        [numpy_helper.from_array(np.asarray(array, np.float32), name) for name, array in constants.items()],
+    )
+    sets = [helper.make_opsetid("", 13), helper.make_opsetid(domain, 1)]
+    return helper.make_model(graph, opset_imports=sets, ir_version=8).SerializeToString()
+
+
+@pytest.mark.parametrize("narrow", [0, 1])
+def test_what_qonnx_makes_of_qkeras(narrow):
+    """A dense layer with binary kernel and activation: both are a Quant with one signed bit."""
+    domain, random = "qonnx.custom_op.general", np.random.default_rng(1)
+    kernels = [random.uniform(-1, 1, shape) for shape in ((7, 5), (5, 3))]
+    kernels[0][0, 0] = 0  # is +1
+    biases = [random.uniform(-2, 2, size) for size in (5, 3)]
+    one_bit = {"signed": 1, "narrow": narrow, "rounding_mode": "ROUND"}
+    bits = {"signed": 1, "narrow": 1, "rounding_mode": "ROUND"}
+    nodes = [
+        ("Quant", ["k0", "one", "zero", "one"], "w0", domain, one_bit),
+        ("Quant", ["b0", "quarter", "zero", "four"], "c0", domain, bits),
+        ("Quant", ["k1", "quarter", "zero", "four"], "w1", domain, bits),
+        ("Quant", ["b1", "quarter", "zero", "four"], "c1", domain, bits),
+        ("MatMul", ["x", "w0"], "m0", "", {}),
+        ("Add", ["m0", "c0"], "s0", "", {}),
+        ("Quant", ["s0", "one", "zero", "one"], "h", domain, one_bit),
+        ("MatMul", ["h", "w1"], "m1", "", {}),
+        ("Add", ["m1", "c1"], "y", "", {}),
+    ]
+    constants = {"k0": kernels[0], "b0": biases[0], "k1": kernels[1], "b1": biases[1]}
+    constants |= {"one": 1.0, "zero": 0.0, "quarter": 0.25, "four": 4.0}
+    network = read_onnx(plain_file(nodes, constants, 7, domain), inputs=Integers(-2, 2))
+    x = random.integers(-2, 3, (300, 7))
+
+    def four_bits(v):
+        return np.clip(np.rint(np.asarray(v, np.float32) / 0.25), -7, 7) * 0.25
+
+    sums = x @ np.where(kernels[0] >= 0, 1, -1) + four_bits(biases[0])
+    scores = np.where(sums >= 0, 1, -1) @ four_bits(kernels[1]) + four_bits(biases[1])
+    assert np.array_equal(network.logits(x), scores)
+    assert np.array_equal(network.predict(x), scores.argmax(axis=1))
+
+
+@pytest.mark.parametrize("form", ["QONNX", "FINN"])
+def test_finns_cybersecurity_example(form):
+    """2-bit weights and activations, -1 and +1 mapped to 0 and 1 first, padded inputs, one output, a sign."""
+    domain = "qonnx.custom_op.general" if form == "QONNX" else "finn.custom_op.general"
+    random = np.random.default_rng(3)
+    sizes, padding = (13, 6, 6, 1), 3
+    nodes = [("Add", ["x", "one"], "x1", "", {}), ("Div", ["x1", "two"], "h0", "", {})]
+    constants = {"one": [1.0], "two": 2.0, "zero": 0.0, "bits": 2.0, "half": 0.5}
+    x = random.choice([-1, 1], (400, sizes[0]))
+    value, last = (x + 1) / 2, len(sizes) - 2
+    for k, (ins, outs) in enumerate(pairwise(sizes)):
+        weights = random.integers(-1, 2, (ins, outs))
+        if not k:
+            weights[-padding:] = 0
+        bias = random.integers(-4, 5, outs) / 8
+        gamma, beta = (random.integers(1, 5, outs) / 2 for _ in range(2))
+        mean = np.median(value @ weights * 0.5, axis=0)  # about half of the samples on either side
+        if k == last:
+            bias = -mean - 0.125
+        names = {"w": weights * 0.5, "b": bias, "g": gamma, "e": beta, "m": mean, "v": np.full(outs, 4.0)}
+        constants |= {f"{name}{k}": array for name, array in names.items()}
+        if form == "QONNX":
+            flags = {"signed": 1, "narrow": 1, "rounding_mode": "ROUND"}
+            nodes.append(("Quant", [f"w{k}", "half", "zero", "bits"], f"q{k}", domain, flags))
+            nodes.append(("Gemm", [f"h{k}", f"q{k}", f"b{k}"], f"s{k}", "", {}))
+        else:
+            nodes.append(("MatMul", [f"h{k}", f"w{k}"], f"t{k}", "", {}))
+            nodes.append(("Add", [f"t{k}", f"b{k}"], f"s{k}", "", {}))
+        value = value @ (weights * 0.5) + bias
+        if k == last:
+            break
+        norm = [f"{name}{k}" for name in ("s", "g", "e", "m", "v")]
+        nodes.append(("BatchNormalization", norm, f"n{k}", "", {"epsilon": 0.0}))
+        value = (value - mean) / 2 * gamma + beta
+        if form == "QONNX":
+            flags = {"signed": 0, "narrow": 0, "rounding_mode": "ROUND"}
+            nodes.append(("Relu", [f"n{k}"], f"r{k}", "", {}))
+            nodes.append(("Quant", [f"r{k}", "half", "zero", "bits"], f"h{k + 1}", domain, flags))
+            value = np.clip(np.rint(value / 0.5), 0, 3) * 0.5
+        else:
+            steps = np.array([[0.25, 0.75, 1.25]])
+            constants[f"steps{k}"] = steps
+            flags = {"out_dtype": "UINT2"}
+            nodes.append(("MultiThreshold", [f"n{k}", f"steps{k}"], f"l{k}", domain, flags))
+            nodes.append(("Mul", [f"l{k}", "half"], f"h{k + 1}", "", {}))
+            value = (value[..., None] >= steps[0]).sum(axis=-1) * 0.5
+    if form == "QONNX":
+        nodes.append(("BipolarQuant", [f"s{last}", "one"], "y", domain, {}))
+    else:
+        constants["sign"] = [[0.0]]
+        flags = {"out_scale": 2.0, "out_bias": -1.0, "out_dtype": "BIPOLAR"}
+        nodes.append(("MultiThreshold", [f"s{last}", "sign"], "y", domain, flags))
+    read = {name for _, ins, *_ in nodes for name in ins}
+    kept = {name: array for name, array in constants.items() if name in read}
+    network = read_onnx(plain_file(nodes, kept, sizes[0], domain), inputs=Bits())
+    expected = (value[:, 0] >= 0).astype(int)
+    assert 0 < expected.sum() < len(x)
+    assert np.array_equal(network.predict(x), expected)

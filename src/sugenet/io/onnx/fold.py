@@ -33,6 +33,7 @@ __all__ = [
     "Quantizer",
     "of_samples",
     "quantizer_of",
+    "refuse_shifted_sign",
     "sliced",
     "thin",
 ]
@@ -203,6 +204,8 @@ class Quantizer:
     high: int
     rounding: Rounding
     round: Callable[[Any], Any]
+    is_sign: bool = False
+    """One signed bit: -1 or +1, which is what QONNX's own program and its converter of QKeras make of it."""
 
 
 def quantizer_of(bits: Array, attributes: _Attributes) -> Quantizer:
@@ -215,9 +218,18 @@ def quantizer_of(bits: Array, attributes: _Attributes) -> Quantizer:
         not 1 <= count <= _BITS or count != int(count),
         f"it quantizes to {count:g} bits, but one integer from 1 to {_BITS} is needed.",
     )
+    if count == 1 and signed:
+        return Quantizer(-1, 1, *_ROUNDINGS[mode], is_sign=True)
     low, high = _steps_of(int(count), signed, narrow)
-    refuse_if(low == high, "it has one level only: signed and narrow with one bit. Use BipolarQuant.")
+    refuse_if(low == high, "it has one level only: unsigned and narrow with one bit. Use BipolarQuant.")
     return Quantizer(low, high, *_ROUNDINGS[mode])
+
+
+def refuse_shifted_sign(zero: Array) -> None:
+    """Refuse a quantizer of one signed bit with a zero point."""
+    refuse_if(
+        zero.any(), "it is a sign (one signed bit) with a zero point. Use BipolarQuant, which has none."
+    )
 
 
 def _quant(inputs: _Inputs, attributes: _Attributes) -> Array:
@@ -231,6 +243,9 @@ def _quant(inputs: _Inputs, attributes: _Attributes) -> Array:
         not single.all() or not (scale > 0).all() or not (zero == np.rint(zero)).all(),
         "its scale must be positive and a float32, and its zero point an integer.",
     )
+    if quantizer.is_sign:
+        refuse_shifted_sign(zero)
+        return _bipolar((x, scale), attributes)
     wide, size, shift = np.broadcast_arrays(*(array.astype(np.float64) for array in (x, scale, zero)))
     position = wide / size + shift
     half = quantizer.rounding.startswith("half")

@@ -16,7 +16,7 @@ import numpy as np
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Affine, BatchNorm, Clip, Leaky, Quantize, rounded
 from sugenet.io.onnx.flow import Flow, shape_of
-from sugenet.io.onnx.fold import ELEMENTWISE, Folder, quantizer_of, thin
+from sugenet.io.onnx.fold import ELEMENTWISE, Folder, quantizer_of, refuse_shifted_sign, thin
 from sugenet.io.onnx.graph import DTYPES, Array, Node
 from sugenet.io.onnx.values import (
     Constant,
@@ -149,13 +149,12 @@ def _worked_out(node: Node, values: Sequence[Value | None], fold: Folder) -> Sig
 
 def _added(node: Node, left: Value, right: Value) -> Data:
     sign = -1 if node.op == "Sub" else 1
-    for mixed, other, a, b in ((left, right, 1, sign), (right, left, sign, 1)):
-        plain = other.flow if isinstance(other, Curve) else other
+    for mixed, plain, a, b in ((left, right, 1, sign), (right, left, sign, 1)):
         failing = isinstance(plain, Failure) or (isinstance(plain, Mix) and plain.failure() is not None)
         if (
             isinstance(mixed, SignTable)
-            and isinstance(plain, Flow | Failure | Mix)
-            and (failing or isinstance(plain, Flow))
+            and isinstance(plain, Flow | Curve | Failure | Mix)
+            and (failing or isinstance(plain, Flow | Curve))
         ):
             refuse_if(failing and sizes_of(plain) != mixed.flow.sizes, _RESIDUAL)
             return Mix(mixed, a, plain, b, str(node))
@@ -401,6 +400,9 @@ def _quant(node: Node, values: Sequence[Value | None], flow: Flow) -> Data:
         f"its scale is {_few(scale)} and its zero point {_few(zero)}, but positive numbers and whole "
         "numbers are needed.",
     )
+    if quantizer.is_sign:
+        refuse_shifted_sign(zero)
+        return _bipolar(node, values, flow)
     if high - low == 1 and scale.size == zero.size == 1 and quantizer.rounding == "half even":
         even = low % 2 == 0  # a half is rounded to the even level
         size, point = np.float32(scale.reshape(())), int(zero.reshape(()))

@@ -161,6 +161,7 @@ def plain_graph(graph: Graph) -> Graph:
     FileError
         If a dataflow node, or an attribute of one, is not supported. The message names it and suggests a fix.
     """
+    graph = _with_differences(graph)
     if not any(_is_ours(node) for node in graph.nodes):
         return graph
     made = _Rewriting(graph)
@@ -174,6 +175,24 @@ def plain_graph(graph: Graph) -> Graph:
     before = {name for node in graph.nodes for name in node.inputs}
     kept = {name: array for name, array in graph.constants.items() if name in read or name not in before}
     return replace(graph, nodes=tuple(made.nodes), constants={**kept, **made.constants})
+
+
+def _with_differences(graph: Graph) -> Graph:
+    """Return the graph with ``(-x) + y`` written as ``y - x``, as straight-through estimators of QKeras
+    have it.
+    """
+    negated = {
+        node.outputs[0]: node.inputs[0] for node in graph.nodes if (node.op, node.domain) == ("Neg", "")
+    }
+    nodes = list(graph.nodes)
+    for k, node in enumerate(nodes):
+        if (node.op, node.domain) != ("Add", "") or len(node.inputs) != 2:
+            continue
+        first, second = node.inputs
+        if (first in negated) != (second in negated):
+            pair = (second, negated[first]) if first in negated else (first, negated[second])
+            nodes[k] = replace(node, op="Sub", inputs=pair, origin=str(node))
+    return replace(graph, nodes=tuple(nodes)) if negated else graph
 
 
 def _is_ours(node: Node) -> bool:
@@ -462,7 +481,7 @@ def _quant(row: list[Node], constants: dict[str, Array]) -> Node | None:
 def _kind(low: int, high: int) -> tuple[int, Mapping[str, object]] | None:
     """Return the number of bits and the attributes of a quantizer to the integers from low to high."""
     for bits in range(1, _MOST_BITS + 1):
-        for signed in (1, 0):
+        for signed in (1, 0) if bits > 1 else (0,):  # one signed bit is a sign
             for narrow in (0, 1):
                 bottom = narrow - (1 << bits - 1) if signed else 0
                 top = (1 << bits - 1) - 1 if signed else (1 << bits) - 1 - narrow

@@ -76,17 +76,21 @@ class Mix:
 
     table: SignTable
     a: int
-    other: Flow | Failure | Mix
+    other: Flow | Curve | Failure | Mix
     b: int
     where: str
 
     @property
     def flow(self) -> Flow:
         """Data of the same shape."""
+        if isinstance(self.other, Curve):
+            return self.other.flow
         return self.other if isinstance(self.other, Flow) else self.table.flow
 
     def cancels(self, value: Value | None) -> bool:
         """Return whether a value is the other one."""
+        if isinstance(self.other, Curve) and isinstance(value, Curve) and self.other.where == value.where:
+            return self.other.flow.link is value.flow.link and self.other.flow.axes == value.flow.axes
         if not isinstance(self.other, Flow) or not isinstance(value, Flow):
             return value is self.other
         return self.other.link is value.link and self.other.axes == value.axes

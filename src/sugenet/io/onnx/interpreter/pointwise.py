@@ -291,6 +291,9 @@ def _quantize(call: OpCall) -> Tensor:
     width = float(bits.values.reshape(-1)[0]) if bits.values.size == 1 and not bits.data else 0.0
     if rounding is None or not 1 <= width <= 32 or width != int(width) or scale.data or zero.data:
         raise FileError("it quantizes in a way that is not known.")
+    if width == 1 and signed:  # QONNX's program makes a sign of one signed bit
+        refuse_if(zero.values.any(), "it has a sign with a zero point.")
+        return product(_bits(call, x, x.values >= 0), scale)
     high = 2 ** (int(width) - 1) - 1 if signed else 2 ** int(width) - 1 - narrow
     low = -(2 ** (int(width) - 1)) + narrow if signed else 0
     halves = mode == "ROUND" or mode.startswith("HALF")
