@@ -435,7 +435,7 @@ def test_an_option_means_the_same_everywhere():
     assert has["--index"] == asking | {"predict", "trace", "rules", "report", "serve"}
     wholes = {"sum", "sudoku", "state"}
     others = {"compare", "rules", "report", "check", "sweep", "results", "fit", "instance", "export"}
-    others |= {"overview"}
+    others |= {"overview", "rectify"}
     assert has["--time-limit"] == asking | wholes | others
     assert has["--memory-limit"] == {"check"}
     assert has["--seed"] == has["--time-limit"] - {"check", "export"} | {"train"}
@@ -600,3 +600,23 @@ def test_rules_that_were_interrupted_say_so(capsys, monkeypatch):
     assert out.startswith("1 rule for malignant, benign: ")
     assert out.splitlines()[0].endswith("; interrupted")
     assert words[-1] == "interrupted"
+
+
+def test_a_model_is_repaired(capsys, tmp_path):
+    network = sg.Network.of_bits(
+        [sg.nn.DenseLayer([[1, 1, 1]], [2])], sg.nn.Head([[-1], [1]]), classes=["off", "on"]
+    )
+    sg.save(network, tmp_path / "old.sugenet")
+    asked = "rectify", tmp_path / "old.sugenet", "--rule", "x1 = 1 -> on"
+    code, said, _ = run(capsys, *asked, "-o", tmp_path / "new.sugenet")
+    assert code == 0
+    assert said.startswith(
+        "1 threshold changed, by 1 in all, the least: neuron 1 of layer 1 from 2 to 1\nwritten"
+    )
+    repaired = sg.load(tmp_path / "new.sugenet")
+    assert sg.check_rule(repaired, "x1 = 1 -> on").holds
+    code, said, _ = run(capsys, *asked, "--fair", "x1", "--max-change", 0, "--json")
+    assert code == 1
+    assert json.loads(said)["outcome"] == "none"
+    code, _, said = run(capsys, "rectify", tmp_path / "old.sugenet")
+    assert (code, "Give --rule" in said) == (2, True)

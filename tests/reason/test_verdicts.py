@@ -90,9 +90,9 @@ def confirmed(answer, network, other=None):
 
 def stays_open(engine, near, truth):
     """Whether an engine must leave a problem with or without a violation open, for what it is."""
-    if engine == "branch" and len(near.network.expanded.layers) > 1:
-        return True
-    if engine in ("exhaust", "branch"):
+    if engine == "branch":
+        return len(near.network.expanded.layers) > 1
+    if engine == "exhaust":
         return near.budget is not None and sets_within(near) != combinations_of(near)
     return {"flips": near.budget is None, "search": not truth, "bounds": truth}.get(engine, False)
 

@@ -13,7 +13,7 @@ __all__ = ["groups", "parse", "parser_of_all"]
 
 
 _GROUPS = {
-    "ask": ("why", "whatif", "verify", "compare", "count", "rules", "check"),
+    "ask": ("why", "whatif", "verify", "compare", "rectify", "count", "rules", "check"),
     "model": ("summary", "overview", "predict", "trace", "train", "convert"),
     "data sets": ("columns", "sweep", "results", "fit"),
     "logic": ("sum", "sudoku", "state"),

@@ -1,4 +1,4 @@
-"""Commands that ask: why, whatif, verify, compare, count."""
+"""Commands that ask: why, whatif, verify, compare, rectify, count."""
 
 from __future__ import annotations
 
@@ -28,7 +28,17 @@ from sugenet.cli.asking import (
     on_regions,
     target_of,
 )
-from sugenet.cli.options import SAMPLE, WORK, is_shipped, network_of, one_sample, refuse_idle, shared
+from sugenet.cli.options import (
+    SAMPLE,
+    WORK,
+    integer_in,
+    is_shipped,
+    network_of,
+    one_sample,
+    refuse_idle,
+    samples_of,
+    shared,
+)
 from sugenet.cli.output import Screen
 from sugenet.cli.parser import Command, Commands, Group, UsageError, option
 from sugenet.errors import SugenetError, refuse
@@ -292,6 +302,39 @@ def _read(name: str) -> Network:
     return import_file(name)
 
 
+# -- rectify -------------------------------------------------------------------------------------------------
+
+
+def _rectify(options: Namespace, screen: Screen) -> int:
+    from sugenet.io import save
+    from sugenet.reason import Fair, Monotone, rectify
+
+    network = network_of(options.model)
+    has_samples = options.samples is not None or is_shipped(options.model)
+    if not has_samples:
+        refuse_idle(options, ["label_column", "delimiter"], "needs SAMPLES, and none are given.")
+    X, truth = samples_of(options, network) if has_samples else (None, None)
+    claims: list[Any] = list(options.rule)
+    claims += [] if options.monotone is None else [Monotone(options.monotone)]
+    claims += [] if options.fair is None else [Fair(names_in(options.fair, network))]
+    refuse(
+        UsageError,
+        (not claims, "there is nothing to repair. Give --rule, --monotone or --fair."),
+        (
+            options.samples is not None and truth is None,
+            "SAMPLES need their classes, to compare the accuracy. Give --label-column.",
+        ),
+    )
+    ask = {"weights": options.with_weights, "max_change": options.max_change, **how(options, screen)}
+    answer = announced(screen, lambda: rectify(network, claims, X, truth, **ask))
+    text = answer.said()
+    if options.output is not None and answer.network is not None:
+        save(answer.network, options.output)
+        text += f"\nwritten to {visible(options.output)}"
+    screen.say(text, answer.data())
+    return {"rectified": 0, "none": 1, "undecided": 3}[answer.outcome]
+
+
 # -- count ---------------------------------------------------------------------------------------------------
 
 
@@ -409,6 +452,27 @@ COMMANDS: Commands = {
             WITNESS,
             *WORK_OPTIONS,
         ],
+    ),
+    "rectify": Command(
+        _rectify,
+        "repair a model: the least change after which claims hold",
+        ["sugenet rectify net.sugenet data.csv --rule 'age >= 60 -> yes' -o new.sugenet"],
+        [
+            *shared("model", "samples", "label_column", "delimiter"),
+            option(
+                "--rule",
+                action="append",
+                default=[],
+                metavar="RULE",
+                help="rule to hold, such as 'age >= 60 -> yes'; repeatable",
+            ),
+            option("--monotone", metavar="FEATURE", help="raising it never lowers the class"),
+            option("--fair", metavar="FEATURES", help=_CLAIMS["fair"][1]),
+            option("--with-weights", action="store_true", help="weights may change, too"),
+            option("--max-change", type=integer_in(), metavar="N", help="largest size of a change"),
+            *shared("output", *WORK, output={"help": "write the repaired model to FILE"}),
+        ],
+        defaults={"index": None},
     ),
     "count": Command(
         _ask_count,

@@ -76,6 +76,26 @@ class Rectified(Sentences):
         """``"rectified"``, ``"none"`` if no change of this size is enough, or ``"undecided"``."""
         return "rectified" if self.network is not None else "none" if not self.reason else "undecided"
 
+    def data(self) -> dict[str, Any]:
+        """Return everything but the network as JSON data.
+
+        Returns
+        -------
+        dict
+            The changes, their size and lower bound, the accuracy, and each claim with its certificate.
+        """
+        return {
+            "answer": "rectified",
+            "outcome": self.outcome,
+            "thresholds": [list(row) for row in self.changes],
+            "weights": [list(row) for row in self.weights],
+            "size": self.size,
+            "lower": self.lower,
+            "accuracy": None if self.accuracy is None else list(map(str, self.accuracy)),
+            "claims": [verdict.data() for verdict in self.verdicts],
+            "reason": self.reason,
+        }
+
     def said(self, mark: Callable[[str], str] = str) -> str:  # noqa: ARG002
         """Return the answer in words.
 
