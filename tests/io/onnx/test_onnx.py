@@ -713,6 +713,21 @@ def test_a_sign_less_one_curve_plus_another_is_refused():
         read_onnx(model(nodes, constants, ["n", 6]).SerializeToString(), inputs=Bits())
 
 
+def test_linear_along_the_last_axis():
+    """It is read where the last axis holds the channels of each pixel, and refused elsewhere."""
+    head = [("Flatten", ["h"], "f", {}), ("MatMul", ["f", "v"], "y", {})]
+    first = [("MatMul", ["x", "w"], "a", {}), ("Add", ["a", "half"], "b", {}), ("Sign", ["b"], "s", {})]
+    again = [("MatMul", ["s", "u"], "c", {}), ("Add", ["c", "half"], "d", {}), ("Sign", ["d"], "h", {})]
+    constants = {"w": W[:3], "u": W[1:5], "v": RNG.choice([-1, 1], (20, 3)).astype(np.float32)}
+    constants |= {"half": np.float32(0.5), "k": K[:, :, :1, :1]}
+    proto = model([*first, *again, *head], constants, ["n", 5, 3])
+    same_as_runtime(proto, (5, 3))
+    assert read_onnx(proto.SerializeToString(), inputs=Bits()).hidden
+    maps = [("Conv", ["x", "k"], "a", {}), ("Add", ["a", "half"], "b", {}), ("Sign", ["b"], "s", {})]
+    with pytest.raises(FileError, match=r"nor the channels of each pixel\. Flatten before it, transpose"):
+        read_chain(model([*maps, *again, *head], constants, ["n", 2, 5, 4]).SerializeToString())
+
+
 def test_weights_of_a_straight_through_estimator():
     latent = (W * np.float32(0.3)).astype(np.float32)
     nodes = [
@@ -790,6 +805,10 @@ REFUSED = {
     "softmax inside": (
         [("Softmax", ["x"], "a", {}), ("MatMul", ["a", "w"], "y", {})],
         r"node 1 \(MatMul\): it comes after node 0 \(Softmax\), which must be the end",
+    ),
+    "a join along no axis": (
+        [("Concat", ["x", "x"], "a", {}), ("MatMul", ["a", "w"], "y", {})],
+        r"node 0 \(Concat\): its attribute axis is missing",
     ),
     "tanh inside": (
         [("Tanh", ["x"], "a", {}), ("MatMul", ["a", "w"], "y", {})],

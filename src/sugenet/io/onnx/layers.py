@@ -81,7 +81,8 @@ def _pixelwise(node: Node, flow: Flow, weights: Array) -> Flow:
         flow.kind != "maps"
         or flow.axes[-1] != flow.parts[0]
         or flow.inner != (*flow.parts[1], *flow.parts[2], *flow.parts[0]),
-        f"its last axis of {flow.sizes[-1]} does not hold all values of a sample. Flatten them first.",
+        f"its last axis of {flow.sizes[-1]} does not hold all values of a sample, nor the channels of each "
+        "pixel. Flatten before it, transpose the channels to the end, or read the module with from_torch.",
     )
     after = new_axis(weights.shape[1])
     op = Convolution(str(node), np.ascontiguousarray(weights.T)[:, :, None, None])

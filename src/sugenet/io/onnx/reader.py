@@ -65,7 +65,9 @@ _MOST_INPUTS = 5
 _PICKS: dict[str, Picks] = {"ArgMax": "class", "Hardmax": "marks", "TopK": "scores"}
 _SAME_SIZES = {"Cast", "Concat", "Gather", "Identity", "Reshape", "Shape", "Slice", "Squeeze", "Unsqueeze"}
 _NEAREST = {
-    "ConvTranspose": "a transposed convolution is not supported. Write it as a plain one",
+    "ConvTranspose": (
+        "a transposed convolution is not supported. Use from_torch, or write it as a plain one"
+    ),
     "Einsum": "write it as MatMul, Gemm or Conv",
     "If": "control flow is not supported. Export the model for one fixed path",
     "Loop": "control flow is not supported. Unroll it before exporting",
@@ -264,6 +266,7 @@ def _concat(node: Node, inputs: list[Value | None]) -> Value:
         any(isinstance(value, Constant) for value in values),
         "it joins the data with a constant. Join values that depend on the input.",
     )
+    refuse_if("axis" not in node.attributes, "its attribute axis is missing. Name the axis of the channels.")
     return concatenated(node, [settled(value, "") for value in values])  # type: ignore[arg-type]
 
 
