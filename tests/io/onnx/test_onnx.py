@@ -810,6 +810,10 @@ REFUSED = {
         [("Concat", ["x", "x"], "a", {}), ("MatMul", ["a", "w"], "y", {})],
         r"node 0 \(Concat\): its attribute axis is missing",
     ),
+    "a join along an axis that does not exist": (
+        [("Concat", ["x", "x"], "a", {"axis": 5}), ("MatMul", ["a", "w"], "y", {})],
+        r"node 0 \(Concat\): its axis is 5, but the data have 2 axes",
+    ),
     "tanh inside": (
         [("Tanh", ["x"], "a", {}), ("MatMul", ["a", "w"], "y", {})],
         r"after node 0 \(Tanh\), whose curve only a sign may follow",

@@ -12,7 +12,7 @@ from sugenet.io.exact.ops import Affine, AveragePool, Branches, Convolution, Lin
 from sugenet.io.onnx.flow import MAX_VALUES, Axis, Flow, new_axis, shape_of
 from sugenet.io.onnx.fold import sliced
 from sugenet.io.onnx.graph import Array, Node
-from sugenet.io.onnx.operators import axes_of, integers, reduced_axes
+from sugenet.io.onnx.operators import axes_of, axis_within, integers, reduced_axes
 from sugenet.io.onnx.values import WindowRows, joined
 from sugenet.io.plain.refusals import refuse_if
 
@@ -149,7 +149,7 @@ def _placed(
 
 def concatenated(node: Node, flows: Sequence[Flow]) -> Flow:
     """Join data along the channels: each part is placed among them, and these are added."""
-    axis, where = node.attributes["axis"] % len(flows[0].axes), str(node)
+    axis, where = axis_within(node.attributes["axis"], len(flows[0].axes)), str(node)
     refuse_if(
         any(len(flow.axes) != len(flows[0].axes) for flow in flows),
         "its parts have different numbers of axes.",
@@ -185,7 +185,7 @@ def sliced_channels(node: Node, flow: Flow, arrays: Sequence[Array | None]) -> F
 
 def gathered(node: Node, flow: Flow, indices: Array) -> Flow:
     """Return some features of flat data, in a given order: a linear layer whose rows contain a single one."""
-    axis = node.attributes["axis"] % max(len(flow.axes), 1)
+    axis = axis_within(node.attributes["axis"], len(flow.axes))
     count = flow.sizes[axis]
     refuse_if(
         indices.ndim != 1

@@ -18,7 +18,7 @@ from sugenet.errors import FileError, NetworkError
 from sugenet.io.exact.integers import remapped
 from sugenet.io.onnx.flow import OPEN_BATCH
 from sugenet.io.onnx.graph import Graph, Node
-from sugenet.io.onnx.operators import rearrangement
+from sugenet.io.onnx.operators import axis_within, rearrangement
 from sugenet.io.onnx.quantized import sums
 from sugenet.io.onnx.quantized.runtime import QuantGrid
 from sugenet.io.onnx.quantized.sums import (
@@ -197,7 +197,7 @@ def _at_the_end(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
     rank = len(value.shape) + 1
     axis = node.attributes.get("axis", 0 if node.op == "ArgMax" else -1)
     refuse_if(
-        node.op != "Sigmoid" and (rank != 2 or axis % rank != 1),
+        node.op != "Sigmoid" and (rank != 2 or axis_within(axis, rank) != 1),
         f"its axis is {axis}, but class scores lie on axis 1 of 2.",
     )
     for name in ("keepdims", "axis"):

@@ -17,6 +17,7 @@ from sugenet.io.exact.integers import LevelWire, Pooling, Staircase, added, rema
 from sugenet.io.exact.requantize import steps_of
 from sugenet.io.exact.signals import ends_of
 from sugenet.io.onnx.graph import Array, Node
+from sugenet.io.onnx.operators import axis_within
 from sugenet.io.onnx.quantized import runtime
 from sugenet.io.onnx.quantized.runtime import QuantGrid
 from sugenet.io.onnx.quantized.values import (
@@ -607,7 +608,7 @@ def concat(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
     axis = int(node.attributes.get("axis", 1))
     rank = len(parts[0].shape) + 1
     refuse_if(
-        axis % rank != 1 or len({part.shape[1:] for part in parts}) > 1,
+        axis_within(axis, rank) != 1 or len({part.shape[1:] for part in parts}) > 1,
         "it joins tensors along another axis than their channels.",
     )
     shape = (sum(part.shape[0] for part in parts), *parts[0].shape[1:])
