@@ -156,7 +156,7 @@ def test_progress_is_one_line_on_a_terminal_and_an_interrupt_gives_what_is_known
     assert progress.endswith("\r\x1b[K")
     assert not told or (
         "\n" not in told and told.endswith("\r\x1b[K")
-    )  # what was counted meanwhile is erased
+    )  # progress is erased
     assert "Traceback" not in err
 
 
