@@ -154,9 +154,7 @@ def test_progress_is_one_line_on_a_terminal_and_an_interrupt_gives_what_is_known
     assert "of them counted: interrupted" in out.replace("\n  ", " ")
     progress, told = err.split("finishing; Ctrl-C again to stop now\n")
     assert progress.endswith("\r\x1b[K")
-    assert not told or (
-        "\n" not in told and told.endswith("\r\x1b[K")
-    )  # progress is erased
+    assert not told or ("\n" not in told and told.endswith("\r\x1b[K"))  # progress is erased
     assert "Traceback" not in err
 
 
