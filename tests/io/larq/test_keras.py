@@ -365,3 +365,12 @@ def test_damaged_and_foreign_archives(tmp_path, change, message):
     with pytest.raises(FileError, match=message) as refused:
         sg.read_larq(repacked(tmp_path / "net.keras", change), inputs=sg.Bits())
     assert str(refused.value).count("damaged") <= 1 + message.count("damaged")
+
+
+def test_a_part_without_a_name_is_left_over(tmp_path):
+    path = tmp_path / "net.keras"
+    images().save(path)
+    repacked(path, lambda parts: parts.update({"zz": b"more"}))
+    path.write_bytes(path.read_bytes().replace(b"zz", b"\0z"))  # names end at a zero byte
+    with pytest.raises(FileError, match="its part '' would be left over"):
+        sg.read_larq(path)

@@ -566,9 +566,10 @@ def _unpacked(path: Path, apart: bool) -> tuple[str, Contents]:
             zipfile.ZipFile(packed) as archive,
             TemporaryDirectory() as folder,
         ):
-            entries = {entry.filename: entry for entry in archive.infolist() if not entry.is_dir()}
+            files = [entry for entry in archive.infolist() if not entry.filename.endswith("/")]
+            entries = {entry.filename: entry for entry in files}
             refuse_if(
-                len(entries) < sum(not entry.is_dir() for entry in archive.infolist()),
+                len(entries) < len(files),
                 f"one of its parts is there twice. {DAMAGED}",
             )
             for name in entries:
