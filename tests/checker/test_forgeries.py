@@ -23,7 +23,10 @@ def small_bombs():
 
 
 ABOUT = {
-    "add_field": r"'.*' that it must not have|above the limit|^0 proofs|no len|or null is needed|of 0\.$",
+    "add_field": (
+        r"'.*' that it must not have|above the limit|^0 proofs|no len|or null is needed|of 0\.$"
+        r"|inputs, not 0\.$"
+    ),
     "free_a_feature": r"has a field 'features' that it must not have|sets of changes|violation|propagation",
     "widen_region": (
         r"sets of changes|the region has .* inputs|exclude|other clauses|not a "
