@@ -615,8 +615,11 @@ def test_a_model_is_repaired(capsys, tmp_path):
     )
     repaired = sg.load(tmp_path / "new.sugenet")
     assert sg.check_rule(repaired, "x1 = 1 -> on").holds
-    code, said, _ = run(capsys, *asked, "--fair", "x1", "--max-change", 0, "--json")
+    unwritten = tmp_path / "none.sugenet"
+    code, said, told = run(capsys, *asked, "--fair", "x1", "--max-change", 0, "--json", "-o", unwritten)
     assert code == 1
+    assert "no model written" in told
+    assert not unwritten.exists()
     assert json.loads(said)["outcome"] == "none"
     code, _, said = run(capsys, "rectify", tmp_path / "old.sugenet")
     assert (code, "Give --rule" in said) == (2, True)

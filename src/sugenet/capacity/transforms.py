@@ -78,7 +78,7 @@ def _trailing_zeros(number: int) -> int:
 
 
 def rotated(table: Codes, count: int) -> Codes:
-    """Return the table with the first `count` criteria moved behind the others."""
+    """Return the table with the first `count` criteria moved after the others."""
     return np.ascontiguousarray(table.reshape(-1, 1 << count).T).ravel()
 
 
@@ -86,7 +86,7 @@ def rises(table: Codes) -> Iterator[Codes]:
     """Yield, for each criterion in any order, what it adds to each set of the other criteria.
 
     Sets may be in another order, too, but the set with index p has as many members as p has bits. The first
-    criteria are moved behind the others: NumPy is slow if neighbours in memory differ in the criterion. There
+    criteria are moved after the others: NumPy is slow if neighbours in memory differ in the criterion. There
     is one array, which the next criterion overwrites.
     """
     n = table.size.bit_length() - 1

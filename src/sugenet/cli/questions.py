@@ -331,6 +331,8 @@ def _rectify(options: Namespace, screen: Screen) -> int:
     if options.output is not None and answer.network is not None:
         save(answer.network, options.output)
         text += f"\nwritten to {visible(options.output)}"
+    elif options.output is not None:
+        screen.tell("no model written: no change is known after which the claims hold")
     screen.say(text, answer.data())
     return {"rectified": 0, "none": 1, "undecided": 3}[answer.outcome]
 
